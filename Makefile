@@ -1,0 +1,40 @@
+# `make` prints what there is. Every target sets up what it needs; the only requirements are Python 3.11+ and pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format types peers clean
+
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	touch $@
+
+demo: $(INSTALLED) ## examine an embedded model and write a report
+	$(BIN)/weakspot demo --run runs/demo
+
+test: $(INSTALLED) lint types ## run every check that must pass before a commit
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED) ## check the style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED) ## bring the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(INSTALLED) ## check the types
+	$(BIN)/mypy
+
+peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes CSV beside the scripts
+	for script in benchmarks/peers/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,29 @@
+"""What weakspot raises when something the user gave or has cannot work.
+
+Every message says what was expected, what came, and what to do. The command line prints these without a trace-back
+and exits with code 2; any other exception is a defect of weakspot.
+"""
+
+
+class WeakspotError(Exception):
+    """Anything the user can put right."""
+
+
+class SubjectError(WeakspotError):
+    """The model under test does not do what was said of it."""
+
+
+class DataError(WeakspotError):
+    """A sample, target or data source cannot be used."""
+
+
+class ConfigError(WeakspotError):
+    """An option or configuration entry is wrong."""
+
+
+class RunError(WeakspotError):
+    """A run folder cannot be read or written."""
+
+
+class ProbeError(WeakspotError):
+    """A probe broke the contract between probes and the frame."""

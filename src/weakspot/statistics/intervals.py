@@ -1,0 +1,144 @@
+"""Intervals: how far a measured share, difference or statistic can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, ndtri
+
+from weakspot.core.errors import ConfigError, DataError
+
+Floats = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """Lower and upper ends, each a number or an array of the shape of what was measured."""
+
+    low: Floats
+    high: Floats
+
+
+def wilson_interval(successes: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Wilson's score interval of a share (Wilson 1927, `wilson1927`).
+
+    (p + z²/2n ± z·√(p(1−p)/n + z²/4n²)) / (1 + z²/n) with p = successes/trials, n = trials. Close to the promised
+    confidence also for few trials and for shares near 0 or 1; no trials at all leave everything open: 0 to 1.
+
+    >>> low, high = wilson_interval(8, 10)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.49, 0.943)
+    """
+    successes, trials, z = *_checked_share(successes, trials), _normal_quantile(confidence)
+    # multiplied through by n, so that no trials need no case of their own
+    scale, centre = trials + z**2, successes + z**2 / 2
+    spread = z * np.sqrt(_variance(successes, trials) + z**2 / 4)
+    return Interval(np.maximum((centre - spread) / scale, 0), np.minimum((centre + spread) / scale, 1))
+
+
+def clopper_pearson_interval(successes: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Exact interval of a share: never less sure than it says (Clopper and Pearson 1934, `clopper1934`).
+
+    Quantiles of Beta(s, n−s+1) and Beta(s+1, n−s). Wider than Wilson's; for safety claims where "at least" counts.
+
+    >>> round(float(clopper_pearson_interval(0, 300).high), 4)  # no failure in 300 trials
+    0.0122
+    """
+    successes, trials = _checked_share(successes, trials)
+    tail, failures = _tail(confidence), trials - successes
+    low = betaincinv(np.maximum(successes, 1), failures + 1, tail)
+    high = betaincinv(successes + 1, np.maximum(failures, 1), 1 - tail)
+    return Interval(np.where(successes > 0, low, 0.0), np.where(failures > 0, high, 1.0))
+
+
+def difference_interval(
+    successes: ArrayLike,
+    trials: ArrayLike,
+    other_successes: ArrayLike,
+    other_trials: ArrayLike,
+    *,
+    confidence: float = 0.95,
+) -> Interval:
+    """Interval of the difference p₁ − p₂ of two independent shares (Newcombe 1998, `newcombe1998`, method 10).
+
+    With [l, u] Wilson's intervals: from d − √((p₁−l₁)² + (u₂−p₂)²) to d + √((u₁−p₁)² + (p₂−l₂)²).
+
+    >>> low, high = difference_interval(56, 70, 48, 80)  # 0.80 against 0.60
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.0524, 0.3339)
+    """
+    low, high = wilson_interval(successes, trials, confidence=confidence)
+    other_low, other_high = wilson_interval(other_successes, other_trials, confidence=confidence)
+    first, second = _share(successes, trials), _share(other_successes, other_trials)
+    below, above = np.hypot(first - low, other_high - second), np.hypot(high - first, second - other_low)
+    return Interval(first - second - below, first - second + above)
+
+
+def bootstrap_interval(
+    statistic: Callable[[NDArray[np.intp]], ArrayLike],
+    size: int,
+    *,
+    seed: int,
+    replicates: int = 1000,
+    confidence: float = 0.95,
+) -> Interval:
+    """Percentile interval of a statistic over resampled inputs (Efron 1979, `efron1979`).
+
+    Args:
+        statistic: value (a number or an array) of the inputs with the given positions, drawn with replacement.
+        size: number of inputs; positions run from 0 to size − 1.
+        seed: of the draws; the same seed gives the same interval.
+        replicates: how often to draw.
+        confidence: share of the replicates inside the interval.
+
+    >>> heights = np.array([1.6, 1.7, 1.8, 1.9])
+    >>> low, high = bootstrap_interval(lambda drawn: heights[drawn].mean(), 4, seed=0)
+    >>> bool(1.6 <= low < 1.75 < high <= 1.9)
+    True
+    """
+    if size < 1 or replicates < 1:
+        raise ConfigError(f"expected at least one input and one replicate, got {size} and {replicates}; raise them.")
+    generator = np.random.default_rng(seed)
+    drawn = [np.asarray(statistic(generator.integers(size, size=size)), dtype=np.float64) for _ in range(replicates)]
+    return percentile_interval(np.stack(drawn), confidence=confidence)
+
+
+def percentile_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Middle part of the values along the first axis; replicates that are NaN are left out."""
+    tail = _tail(confidence)
+    low, high = np.nanquantile(np.asarray(values, dtype=np.float64), [tail, 1 - tail], axis=0)
+    return Interval(low, high)
+
+
+def _checked_share(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats]:
+    """Both as floats, refused unless 0 ≤ successes ≤ trials."""
+    some, all_ = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    if not ((some >= 0) & (some <= all_)).all():
+        raise DataError(
+            f"expected 0 ≤ successes ≤ trials, got {np.min(some):g} to {np.max(some):g} successes "
+            f"of {np.min(all_):g} to {np.max(all_):g} trials; pass counts, not shares."
+        )
+    return some, all_
+
+
+def _share(successes: ArrayLike, trials: ArrayLike) -> Floats:
+    """successes/trials; one half where there were no trials."""
+    some, all_ = _checked_share(successes, trials)
+    return np.where(all_ > 0, some / np.maximum(all_, 1), 0.5)
+
+
+def _variance(successes: Floats, trials: Floats) -> Floats:
+    """n·p·(1−p), zero for no trials."""
+    return successes * (trials - successes) / np.maximum(trials, 1)
+
+
+def _tail(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ConfigError(f"expected a confidence between 0 and 1, got {confidence}; for 95 % write 0.95.")
+    return (1 - confidence) / 2
+
+
+def _normal_quantile(confidence: float) -> float:
+    return float(-ndtri(_tail(confidence)))

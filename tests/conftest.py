@@ -1,0 +1,59 @@
+"""What all tests share."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real data and trained models; tests that need it are skipped where it is missing."""
+    folder = Path(os.environ.get("WEAKSPOT_SHARED", CHECKOUT.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"needs the shared data: {folder} is missing, set $WEAKSPOT_SHARED")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def architectures(shared: Path):
+    """The definitions of the trained models, loaded as any user's model file would be."""
+    sys.path.insert(0, str(shared / "models"))
+    try:
+        import architectures
+
+        yield architectures
+    finally:
+        sys.path.remove(str(shared / "models"))
+
+
+@pytest.fixture(scope="session")
+def svhn_net(shared: Path, architectures):
+    """A trained ResNet-32 for street-view house numbers."""
+    net = architectures.build("ResN", "svhn")
+    return architectures.load_half_precision(net, str(shared / "models" / "ResN-svhn.safetensors"))
+
+
+@pytest.fixture(scope="session")
+def svhn(shared: Path):
+    """The first 500 real test images and labels."""
+    with np.load(shared / "data" / "svhn.npz") as stored:
+        return stored["x_test"][:500], stored["y_test"][:500]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Train embedded models into a cache of the test run's own."""
+    folder = tmp_path_factory.mktemp("cache")
+    os.environ.setdefault("WEAKSPOT_CACHE", str(folder))
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Tiny models gain nothing from threads, and lose much where the machine is busy."""
+    torch.set_num_threads(1)
