@@ -1,0 +1,73 @@
+"""Relevance as a need of any probe: what the frame is handed, so that one forward pass serves all."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.layers import Point
+from weakspot.core.look import Forward
+from weakspot.core.needs import Attribution
+from weakspot.core.tasks import Task
+from weakspot.relevance.composites import epsilon_plus
+from weakspot.relevance.propagation import Method, propagation
+from weakspot.relevance.starts import Output, Start, Winner
+
+
+@dataclass(frozen=True)
+class LayerRelevance(Attribution):
+    """Relevance of the tapped layers, by a composite of rules or by gradients.
+
+    method: a composite, `GradientTimesInput()` or `IntegratedGradients()`. start: which outputs to explain; by default
+    the winning logit of a classifier, and all outputs of a regression.
+    """
+
+    method: Method = field(default_factory=epsilon_plus)
+    start: Start | None = None
+
+    def attribute(
+        self,
+        model: nn.Module,
+        forward: Forward,
+        inputs: Tensor,
+        points: Sequence[Point],
+        *,
+        rows: Callable[[Tensor], Tensor] | None,
+        task: Task,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """One forward pass under observation, and one way back."""
+        start = self.start or default_start(task)
+        wanted = [_asked(point) for point in points]
+        with (
+            torch.enable_grad(),
+            propagation(model, self.method, layers=wanted, conservation=False, forward=forward) as trace,
+        ):
+            outputs = forward(trace.watch(inputs))
+        found = trace.relevance(outputs, start=start, rows=rows)
+        return found.outputs, [found.layers[_caught(point)] for point in points]
+
+
+def default_start(task: Task) -> Start:
+    """What is explained unless it is said."""
+    if task in ("classification", "multilabel"):
+        return Winner()
+    if task in ("regression", "keypoints"):
+        return Output()
+    raise ConfigError("which outputs of a segmentation are to be explained? say it with start=Region(...)")
+
+
+def _asked(point: Point) -> str:
+    """The name by which the layer is asked for: all its uses are caught."""
+    if point.side == "activated":
+        raise ConfigError(
+            f"relevance is that of a layer's input or output, not of what follows it: tap {point.name!r} at side "
+            "'output', or the activation's own module"
+        )
+    return point.name + (":input" if point.side == "input" else "")
+
+
+def _caught(point: Point) -> str:
+    use = "" if point.use == 1 else f"#{point.use}"
+    return f"{point.name}{use}" + (":input" if point.side == "input" else "")
