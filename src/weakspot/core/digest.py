@@ -1,0 +1,138 @@
+"""Digests: one short, stable name for a value, so that equal work is recognised and never done twice."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from functools import partial
+from math import isnan
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.errors import ConfigError
+
+
+def canonical(value: Any) -> Any:
+    """`value` as plain JSON, independent of dictionary order, process and machine.
+
+    >>> canonical({"b": (1, 2), "a": {3}})
+    {'b': [1, 2], 'a': [3]}
+    """
+    if hasattr(value, "__canonical__"):
+        return value.__canonical__()
+    if isinstance(value, float) and isnan(value):
+        return None  # JSON has no NaN
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return canonical(value.item())
+    if isinstance(value, Path | ModuleType):
+        return str(value) if isinstance(value, Path) else value.__name__
+    if isinstance(value, np.ndarray) or hasattr(value, "detach"):
+        return _canonical_array(value)
+    if isinstance(value, type):
+        return f"{value.__module__}:{value.__qualname__}"
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"is": canonical(type(value)), **{f.name: canonical(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, Mapping):
+        return {_key(key): canonical(item) for key, item in value.items()}
+    if isinstance(value, AbstractSet):
+        return sorted((canonical(item) for item in value), key=str)
+    if isinstance(value, Sequence):
+        return [canonical(item) for item in value]
+    if callable(value):
+        return canonical_callable(value)
+    raise ConfigError(
+        f"an option of type {type(value).__qualname__} cannot be recorded: expected numbers, text, lists, mappings, "
+        "dataclasses or functions; give it a method __canonical__() that returns one of these"
+    )
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else json.dumps(canonical(key), sort_keys=True)
+
+
+def _canonical_array(values: Any) -> dict[str, Any]:
+    """An array, or a tensor (known by its ways, so that torch is not loaded), by its content; objects by theirs."""
+    array = values if isinstance(values, np.ndarray) else values.detach().cpu().numpy()
+    held = to_json(array.ravel().tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(array)
+    return {"array": digest_bytes(held), "shape": array.shape, "dtype": str(array.dtype)}
+
+
+def canonical_callable(function: Any) -> Any:
+    """A function by its name, its code and what it holds, so that another one is not taken for it.
+
+    What it finds in global variables is not looked at.
+    """
+    if isinstance(function, partial):
+        return {"partial": [canonical(part) for part in (function.func, function.args, function.keywords)]}
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return {
+        "function": f"{function.__module__}:{name}",
+        "code": digest_bytes(_code_bytes(code)) if code else None,
+        "holds": [canonical(item) for item in _held(function) if item is not function],
+    }
+
+
+def _held(function: Any) -> list[Any]:
+    """Defaults and closure of a function, the object of a bound method, the weights or attributes of an object."""
+    if isinstance(function, MethodType):
+        return [function.__self__, *_held(function.__func__)]
+    if isinstance(function, FunctionType):
+        cells = [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
+        return [function.__defaults__, function.__kwdefaults__, *cells]
+    if hasattr(function, "state_dict"):
+        return [repr(function), function.state_dict()]
+    return [getattr(function, "__dict__", {})]
+
+
+def _code_bytes(code: CodeType) -> bytes:
+    return b"\0".join([code.co_code, *map(_constant_bytes, code.co_consts), *(name.encode() for name in code.co_names)])
+
+
+def _constant_bytes(item: Any) -> bytes:
+    if isinstance(item, CodeType):
+        return _code_bytes(item)
+    return repr(sorted(item, key=repr) if isinstance(item, frozenset) else item).encode()  # sets have no order
+
+
+def class_code(kind: type) -> str:
+    """A digest of the modules in which a class and its bases are written, so that an edited one is not taken for it.
+
+    weakspot's own frame is left out: its version says enough.
+    """
+    modules = {base.__module__ for base in kind.__mro__ if not base.__module__.startswith("weakspot.core")}
+    written = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
+    files = {name: Path(file) for name, file in written.items() if file and name not in sys.stdlib_module_names}
+    return digest({name: digest_file(path) for name, path in files.items() if path.is_file()})
+
+
+def to_json(value: Any) -> str:
+    """Canonical JSON text: sorted keys, no spaces."""
+    return json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical JSON of `value`, in hexadecimal.
+
+    >>> digest({"a": 1, "b": [2]}) == digest({"b": (2,), "a": 1})
+    True
+    """
+    return digest_bytes(to_json(value).encode())
+
+
+def digest_bytes(data: Any) -> str:
+    """SHA-256 of anything that has a buffer."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """SHA-256 of a file, read in blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

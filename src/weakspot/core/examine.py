@@ -1,0 +1,138 @@
+"""The examination: every batch passes the model once per look, and every probe is shown what it asked for.
+
+Begin reading with `observe_batches`: that loop is all of weakspot's dealings with the model.
+"""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial, reduce
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from weakspot.core.engine import Engine, LocalEngine
+from weakspot.core.errors import ProbeError
+from weakspot.core.files import whole_folder, writing
+from weakspot.core.finding import Finding
+from weakspot.core.job import Execution, Job, Shard
+from weakspot.core.observation import Batch, Observation, Setting, released_rows
+from weakspot.core.probe import Probe
+from weakspot.core.progress import Progress, Silent
+from weakspot.core.source import Source, read_ahead
+from weakspot.core.state import merge_states
+from weakspot.core.subject import Subject
+from weakspot.core.viewing import schedule
+
+
+def examine(
+    subject: Subject,
+    data: Source,
+    probes: Sequence[Probe],
+    *,
+    execution: Execution | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    work: Path | None = None,
+) -> list[Finding]:
+    """Ask all probes of all samples in one pass over the data; one Finding per probe, in their order.
+
+    `work` is a folder where finished shards are kept, so that an interrupted call goes on where it stopped; without one
+    they are kept in a temporary folder.
+    """
+    if work is not None:
+        subject.fingerprint()  # what is kept must be known again: refuse a black box without a name
+    with ExitStack() as stack:
+        folder = work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weakspot-")))
+        job = Job(subject, data, probes, execution or Execution(), folder)
+        run_job(job, engine=engine, progress=progress, label=f"{len(probes)} questions")
+        return [finish(job, index) for index in range(len(job.probes))]
+
+
+def run_job(job: Job, *, engine: Engine | None = None, progress: Progress | None = None, label: str = "") -> None:
+    """Work off the shards that are still missing; `label` names the pass where progress is shown."""
+    told = progress or Silent()
+    shards = job.shards()
+    missing = [shard for shard in shards if shard.missing]
+    total, left = len(job.source.ids), sum(shard.stop - shard.start for shard in missing)
+    told.begin(label, total=total, done=total - left)
+    try:
+        with job.subject.borrowed():
+            (engine or LocalEngine()).run(partial(run_shard, job), missing, told)
+    finally:
+        told.end()
+
+
+def run_shard(job: Job, shard: Shard, progress: Progress) -> None:
+    """Show one shard to the probes that have not seen it, and keep what they made of it."""
+    probes = [job.probes[index] for index in shard.missing]
+    with ExitStack() as stack:
+        folders = [stack.enter_context(whole_folder(job.shard_folder(i, shard.number))) for i in shard.missing]
+        writers = [writer for probe, to in zip(probes, folders, strict=True) for writer in probe.begin_shard(to)]
+        for writer in writers:
+            stack.callback(writer.close)
+        batches = read_ahead(job.source, shard.batches(job.execution.batch_size), job.execution.workers)
+        observe_batches(job.subject, batches, probes, job.setting, progress)
+        for writer in writers:
+            writer.finish()
+        for probe, folder in zip(probes, folders, strict=True):
+            with writing(folder):
+                state = {name: _narrow(values) for name, values in probe.state().items()}
+                np.savez(folder / "state.npz", **state)  # type: ignore[arg-type]
+
+
+def observe_batches(
+    subject: Subject, batches: Iterable[Batch], probes: Sequence[Probe], setting: Setting, progress: Progress
+) -> None:
+    """Look at every batch as often as anyone wants, and show each look to those who asked for it."""
+    viewings = schedule(probes, subject, setting)
+    with ExitStack() as stack:
+        forward = stack.enter_context(subject.borrowed())
+        stack.enter_context(torch.no_grad())
+        for viewing in viewings:
+            stack.enter_context(viewing.recorder.hooked())
+        for batch in (read.to(subject.device) for read in batches):
+            waiting = np.ones((len(probes), len(batch)), dtype=bool)
+            for probe in probes:
+                probe.begin_batch(dict(zip(batch.ids, batch.positions.tolist(), strict=True)))
+            for viewing in viewings:
+                wanted = np.any(waiting[list(viewing.probes)], axis=0)
+                if not wanted.any():
+                    continue
+                seen = viewing.of(subject, forward, batch.select(wanted), setting)
+                for index in viewing.probes:
+                    if waiting[index].any():
+                        released = probes[index].observe(Observation(seen, waiting[index, wanted]))
+                        if released is not None:
+                            waiting[index] &= ~released_rows(batch.ids, released)
+            for probe in probes:
+                probe.close(batch.ids)
+            progress.advance(len(batch))
+
+
+def finish(job: Job, index: int) -> Finding:
+    """Merge the shards of one probe in their order, and let it make its Finding."""
+    probe = job.probes[index]
+    folders = [job.shard_folder(index, shard.number) for shard in job.shards()]
+    probe.load_state(reduce(partial(merge_states, type(probe)), map(_read_state, folders)))
+    with tempfile.TemporaryDirectory(prefix="rows-", dir=job.probe_folder(index)) as scratch:
+        probe.open_rows(folders, Path(scratch))
+        finding = probe.finish()
+        if not isinstance(finding, Finding):
+            raise ProbeError(f"{probe.name()}.finish() gave {type(finding).__name__}, expected a Finding")
+        return finding.with_provenance(**job.provenance(probe))
+
+
+def _read_state(folder: Path) -> dict[str, np.ndarray]:
+    with np.load(folder / "state.npz", allow_pickle=False) as stored:
+        return {
+            name: values.astype(np.int64) if values.dtype.kind == "i" else values for name, values in stored.items()
+        }
+
+
+def _narrow(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in the smallest type that holds them: counts over one shard are small."""
+    if values.dtype.kind != "i" or not values.size:
+        return values
+    return values.astype(np.result_type(np.min_scalar_type(values.min()), np.min_scalar_type(values.max()), np.int8))

@@ -1,0 +1,72 @@
+"""Writing so that a reader, or the same program after `kill -9`, never meets half a file or half a folder."""
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from weakspot.core.errors import RunError
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Turn a full disk or a missing permission into a message that names the place."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"cannot write {target}: {error.strerror or error}; check free space and permissions") from error
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """A scratch folder beside `target` that becomes `target` when the block ends well, and vanishes otherwise.
+
+    A rename is all or nothing; an older `target` is replaced.
+    """
+    scratch = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with writing(target):
+            scratch.mkdir(parents=True)
+        yield scratch
+        with writing(target):
+            replace_folder(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def replace_folder(source: Path, target: Path) -> None:
+    """Put folder `source` in the place of `target`."""
+    if target.exists():
+        old = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
+        target.rename(old)
+        source.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        source.rename(target)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder if it is there; a process killed meanwhile leaves all of it or nothing under its name."""
+    old = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
+    with suppress(OSError):
+        folder.rename(old)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with writing(path):
+            scratch.write_text(text, encoding="utf-8")
+            scratch.replace(path)
+    finally:
+        with suppress(OSError):
+            scratch.unlink()
+
+
+def remove_partial(folder: Path) -> None:
+    """Clear what a killed process left in `folder`."""
+    for path in folder.glob(".*.partial"):
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -1,0 +1,156 @@
+"""A job: some probes over one source, cut into shards. All that an engine needs to know."""
+
+import copy
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from weakspot._version import __version__
+from weakspot.core.digest import canonical, class_code, digest
+from weakspot.core.errors import ConfigError, SubjectError
+from weakspot.core.observation import Setting
+from weakspot.core.probe import Probe
+from weakspot.core.source import Source, check_ids
+from weakspot.core.subject import Subject
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the work is cut and run. Results agree for any choice; for equal choices they are equal to the last bit.
+
+    batch_size: samples per forward pass. shard_size: samples per unit of work that is kept when a run is interrupted.
+    workers: threads that read ahead.
+    """
+
+    batch_size: int = 64
+    shard_size: int = 1024
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (("batch_size", 1), ("shard_size", 1), ("workers", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} is {getattr(self, name)}: expected {least} or more")
+
+    def record(self, device: torch.device) -> dict[str, Any]:
+        """What must agree for results to be equal to the last bit."""
+        return {
+            "batch_size": self.batch_size,
+            "shard_size": self.shard_size,
+            "device": device.type,
+            "threads": torch.get_num_threads(),
+        }
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A fixed slice of the samples, and the probes that have not seen it yet."""
+
+    number: int
+    start: int
+    stop: int
+    missing: tuple[int, ...]
+
+    def batches(self, size: int) -> list[np.ndarray]:
+        """The places of the samples, batch by batch."""
+        return [np.arange(i, min(i + size, self.stop)) for i in range(self.start, self.stop, size)]
+
+
+class Job:
+    """Probes over a source, with a folder for the shards of each probe."""
+
+    def __init__(self, subject: Subject, source: Source, probes: Sequence[Probe], execution: Execution, work: Path):
+        check_ids(source)
+        self.subject = subject
+        self.source = source
+        self.execution = execution
+        self.setting = _setting(subject, source)
+        self.probes = [_fresh(probe, self.setting) for probe in probes]
+        for probe in self.probes:
+            _check_fits(probe, subject)
+        self._work = work
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Which model and which data; None for a black box that was given no fingerprint."""
+        fingerprint = None
+        with suppress(ConfigError):
+            fingerprint = self.subject.fingerprint()
+        return {"subject": fingerprint, "data": self.source.fingerprint(), "samples": len(self.source.ids)}
+
+    def probe_folder(self, index: int) -> Path:
+        """Where the shards of a probe go: the name says what they depend on, so another plan never meets them."""
+        probe = self.probes[index]
+        record = self.execution.record(self.subject.device)
+        return self._work / digest([self.identity, *_written(probe), probe.parameters(), record])[:24]
+
+    def shard_folder(self, index: int, number: int) -> Path:
+        """Where one shard of a probe goes; it exists if and only if the shard is finished."""
+        return self.probe_folder(index) / f"shard-{number:06d}"
+
+    def shards(self) -> list[Shard]:
+        """All shards, each with the probes that still miss it."""
+        size, total = self.execution.shard_size, len(self.source.ids)
+        folders = [self.probe_folder(index) for index in range(len(self.probes))]
+        finished = [{path.name for path in folder.iterdir()} if folder.exists() else set() for folder in folders]
+        return [
+            Shard(
+                number,
+                start,
+                min(start + size, total),
+                tuple(i for i, names in enumerate(finished) if f"shard-{number:06d}" not in names),
+            )
+            for number, start in enumerate(range(0, total, size))
+        ]
+
+    def provenance(self, probe: Probe) -> dict[str, Any]:
+        """Everything a reader needs to know how a Finding came about. No time and no place: equal work, equal bytes."""
+        return {
+            "probe": canonical(type(probe)),
+            "code": class_code(type(probe)),
+            "parameters": probe.parameters(),
+            **self.identity,
+            "execution": self.execution.record(self.subject.device),
+            "versions": versions(),
+        }
+
+
+def _written(probe: Probe) -> list[str]:
+    return [canonical(type(probe)), class_code(type(probe)), __version__]
+
+
+def versions() -> dict[str, str]:
+    """What computed the numbers."""
+    installed = {name: version(name) for name in ("torch", "numpy")}
+    return {"weakspot": __version__, "python": platform.python_version(), **installed}
+
+
+def _setting(subject: Subject, source: Source) -> Setting:
+    sample = source.read(np.arange(1))
+    layers = subject.layers(sample.inputs)
+    return Setting(subject.task, subject.scores, subject.classes, layers, source.ids)
+
+
+def _fresh(probe: Probe, setting: Setting) -> Probe:
+    """A copy to fill, so that the caller's probe can be used again."""
+    copied = copy.copy(probe)
+    copied.setting = setting
+    return copied
+
+
+def _check_fits(probe: Probe, subject: Subject) -> None:
+    if subject.task not in probe.tasks:
+        raise ConfigError(f"{probe.name()} examines {' or '.join(probe.tasks)}, the subject's task is {subject.task}")
+    needs = probe.needs
+    if not subject.white_box and (needs.taps or needs.attribution):
+        raise SubjectError(
+            f"{probe.name()} looks inside the model, which a black box or a windowed forward does not allow: give the "
+            "nn.Module itself, or ask something that needs its outputs only"
+        )

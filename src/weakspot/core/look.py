@@ -1,0 +1,46 @@
+"""A look: one complete prediction for one sample, of the original or of something made from it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+Forward = Callable[[Tensor], Tensor]
+"""From a batch of inputs, before pre-processing, to the chosen output tensor of the subject."""
+
+
+@dataclass(frozen=True)
+class Look(ABC):
+    """A way to look at a sample. Frozen, so that two probes that ask for the same look share it.
+
+    What a look draws must depend on its own options, the sample's id and the look's number alone (`core.draws`).
+    """
+
+    first: ClassVar[int] = 1
+    plain: ClassVar[bool] = False
+    """Whether the look does nothing with the forward but call it, so that a recorded pass may stand for it."""
+
+    @abstractmethod
+    def outputs(self, forward: Forward, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
+        """The subject's outputs for look `number` at these samples.
+
+        A look may change the inputs (and undo that on spatial outputs), wrap the forward, or replace it.
+        """
+
+    def numbers(self, count: int) -> range:
+        """The numbers of the first `count` looks of this kind."""
+        return range(self.first, self.first + count)
+
+
+@dataclass(frozen=True)
+class Original(Look):
+    """The sample as it is; its number is 0."""
+
+    first: ClassVar[int] = 0
+    plain: ClassVar[bool] = True
+
+    def outputs(self, forward: Forward, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
+        """Forward of the unchanged inputs."""
+        return forward(inputs)

@@ -1,0 +1,52 @@
+"""What a probe needs: which looks, which values from inside the model, which relevance."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from torch import Tensor, nn
+
+from weakspot.core.layers import Point
+from weakspot.core.look import Forward, Look, Original
+from weakspot.core.taps import Tap
+from weakspot.core.tasks import Task
+
+Where = Literal["all", "correct", "wrong"]
+
+
+@dataclass(frozen=True)
+class Attribution(ABC):
+    """Which neurons an output rests on: the interface of relevance. The methods are in `weakspot.relevance`.
+
+    tap: the layers whose values get relevance. where: for all samples, or only those answered rightly or wrongly, which
+    is decided on the outputs before the way back.
+    """
+
+    tap: Tap
+    where: Where = "all"
+
+    @abstractmethod
+    def attribute(
+        self,
+        model: nn.Module,
+        forward: Forward,
+        inputs: Tensor,
+        points: Sequence[Point],
+        *,
+        rows: Callable[[Tensor], Tensor] | None,
+        task: Task,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The outputs of one forward pass, and the relevance at each point in the shape of its values.
+
+        `rows` says, given the outputs, which samples are wanted; the others get zeros.
+        """
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The looks, with how many of each; the taps, taken at each of them; one attribution."""
+
+    looks: Mapping[Look, int] = field(default_factory=lambda: {Original(): 1})
+    taps: tuple[Tap, ...] = ()
+    attribution: Attribution | None = None

@@ -1,0 +1,187 @@
+"""What a probe is shown: one look at one batch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weakspot.core.errors import DataError, ProbeError
+from weakspot.core.layers import Layer, Point
+from weakspot.core.look import Look
+from weakspot.core.needs import Attribution
+from weakspot.core.taps import Captured, Channels, Layout, Tap, taken_at
+from weakspot.core.tasks import Scores, Task, predicted, probabilities, right
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some samples: their ids, their places in the data, inputs, and what is known of them."""
+
+    ids: tuple[str, ...]
+    positions: np.ndarray
+    inputs: Tensor
+    targets: Tensor | None = None
+    metadata: Mapping[str, np.ndarray] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def known_targets(self) -> Tensor:
+        """The true answers; an error where the data have none."""
+        if self.targets is None:
+            raise DataError("this question needs the true answers, and the data have no targets: add them")
+        return self.targets
+
+    def select(self, rows: np.ndarray) -> "Batch":
+        """The samples where `rows` is true; the batch itself where that is all."""
+        if rows.all():
+            return self
+        where = torch.from_numpy(rows).to(self.inputs.device)
+        metadata = None if self.metadata is None else {key: column[rows] for key, column in self.metadata.items()}
+        targets = None if self.targets is None else self.targets[where]
+        ids = tuple(name for name, chosen in zip(self.ids, rows, strict=True) if chosen)
+        return Batch(ids, self.positions[rows], self.inputs[where], targets, metadata)
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch with its tensors on `device`."""
+        targets = None if self.targets is None else self.targets.to(device, non_blocking=True)
+        inputs = self.inputs.to(device, non_blocking=True)
+        return Batch(self.ids, self.positions, inputs, targets, self.metadata)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same over a whole examination; a probe finds it as `self.setting`."""
+
+    task: Task
+    scores: Scores | None
+    classes: tuple[str, ...] | None
+    layers: tuple[Layer, ...]
+    ids: Sequence[str]
+    _layouts: dict[tuple[object, str], Layout] = field(default_factory=dict, repr=False, compare=False)
+
+    def layout(self, tap: Tap) -> Layout:
+        """How the neurons of a tap lie side by side; the same object for the same layers and side."""
+        key = (tap.layers, tap.side)
+        if key not in self._layouts:
+            self._layouts[key] = Layout(tap.points(self.layers))
+        return self._layouts[key]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One forward pass over one batch: what came out, and what was taken on the way, for all probes together."""
+
+    batch: Batch
+    look: Look
+    number: int
+    setting: Setting
+    outputs: Tensor
+    captured: Captured
+    relevance: Mapping[Point, Tensor]
+    _channels: dict[Tap, Channels] = field(default_factory=dict, repr=False)
+
+    def channels(self, tap: Tap) -> Channels:
+        """Channel means at the tapped layers, put together once for all probes that ask."""
+        if tap not in self._channels:
+            self._channels[tap] = self.captured.channels(self.setting.layout(tap), scaled=tap.scaled)
+        return self._channels[tap]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One look at one batch, as one probe sees it: only the samples it still wants to look at."""
+
+    seen: Pass
+    rows: np.ndarray
+    """Which samples of the pass, boolean."""
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The samples."""
+        return self.seen.batch.select(self.rows)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The samples' ids."""
+        return self.batch.ids
+
+    @property
+    def look(self) -> Look:
+        """How the samples were looked at."""
+        return self.seen.look
+
+    @property
+    def number(self) -> int:
+        """Which look it is: 0 for the original, 1 … count for any other kind."""
+        return self.seen.number
+
+    @property
+    def inputs(self) -> Tensor:
+        """The samples as they are in the data, before any variation and pre-processing."""
+        return self.batch.inputs
+
+    @property
+    def targets(self) -> Tensor:
+        """The true answers; an error where the data have none."""
+        return self.batch.known_targets
+
+    @cached_property
+    def right(self) -> Tensor:
+        """Which samples are answered rightly, boolean; for classes and labels."""
+        return right(self.outputs, self.targets, self.seen.setting.task, self.seen.setting.scores)
+
+    @property
+    def metadata(self) -> Mapping[str, np.ndarray]:
+        """Whatever else is known of each sample, by column."""
+        return self.batch.metadata or {}
+
+    @cached_property
+    def outputs(self) -> Tensor:
+        """What the subject answered."""
+        return self._mine(self.seen.outputs)
+
+    @cached_property
+    def predicted(self) -> Tensor:
+        """The prediction: class, labels present, or the numbers themselves, according to the task."""
+        return predicted(self.outputs, self.seen.setting.task, self.seen.setting.scores)
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """Class probabilities; the subject must say whether its outputs are logits or probabilities."""
+        return probabilities(self.outputs, self.seen.setting.task, self.seen.setting.scores)
+
+    def channels(self, tap: Tap) -> Channels:
+        """Channel means of the tapped layers side by side, shape (samples, neurons)."""
+        channels = self.seen.channels(tap)
+        return channels if self._where is None else channels.select(self._where)
+
+    def maps(self, tap: Tap) -> dict[str, Tensor]:
+        """The whole maps of the tapped layers, by the layer's label."""
+        points = self.seen.setting.layout(tap).points
+        return {point.label: self._mine(taken_at(self.seen.captured.maps, point)) for point in points}
+
+    def relevance(self, attribution: Attribution) -> dict[str, Tensor]:
+        """The relevance of the attribution's layers, by label, of the shape of their values."""
+        points = self.seen.setting.layout(attribution.tap).points
+        return {point.label: self._mine(taken_at(self.seen.relevance, point)) for point in points}
+
+    @cached_property
+    def _where(self) -> Tensor | None:
+        return None if self.rows.all() else torch.from_numpy(self.rows).to(self.seen.outputs.device)
+
+    def _mine(self, values: Tensor) -> Tensor:
+        return values if self._where is None else values[self._where]
+
+
+def released_rows(ids: Sequence[str], released: Any) -> np.ndarray:
+    """Which of `ids` are among the released ones, boolean."""
+    names = frozenset(() if isinstance(released, str) else released)
+    if isinstance(released, str) or not names <= frozenset(ids):
+        raise ProbeError(f"observe may return ids of the batch it was shown, got {released!r}")
+    return np.fromiter((name in names for name in ids), dtype=bool, count=len(ids))

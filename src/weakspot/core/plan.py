@@ -1,0 +1,226 @@
+"""A plan: the steps that answer all questions, merged where they are equal, in as few passes as possible."""
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from weakspot._version import __version__
+from weakspot.core.digest import canonical, class_code, digest
+from weakspot.core.engine import Engine
+from weakspot.core.errors import ConfigError, RunError
+from weakspot.core.examine import finish, run_job
+from weakspot.core.files import remove_folder
+from weakspot.core.finding import Finding
+from weakspot.core.job import Execution, Job
+from weakspot.core.probe import Probe
+from weakspot.core.progress import Progress
+from weakspot.core.run import Run
+from weakspot.core.source import Source, limited
+from weakspot.core.step import Step
+from weakspot.core.subject import Subject
+from weakspot.core.viewing import schedule
+
+
+@dataclass(frozen=True)
+class PlannedPass:
+    """One pass over one split, with the steps that share it."""
+
+    split: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a pass will cost, from a measured warm-up."""
+
+    planned: PlannedPass
+    samples: int
+    forward_passes: int
+    seconds: float
+    row_bytes: int
+    state_bytes: int
+    reused: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps in an order that works, equal ones merged."""
+
+    steps: tuple[Step, ...]
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The name of each step's Finding, by the step's key."""
+    asked: frozenset[str] = frozenset()
+    """The keys of the steps that were asked for; the others are there for these to be built from."""
+
+    @classmethod
+    def of(cls, steps: Sequence[Step]) -> "Plan":
+        """The plan for these steps and all they need."""
+        merged: dict[str, Step] = {}
+        for step in steps:
+            for needed in _with_upstream(step):
+                merged.setdefault(needed.key, needed)
+        ordered = tuple(sorted(merged.values(), key=lambda step: step.depth))
+        return cls(ordered, _names(ordered), frozenset(step.key for step in steps))
+
+    def passes(self) -> list[PlannedPass]:
+        """As few passes as possible: a step waits for a later pass over its split, if nobody needs it before."""
+        groups: dict[tuple[int, str], list[Step]] = {}
+        for step in self.steps:
+            groups.setdefault((self._levels[step.key], step.split), []).append(step)
+        return [PlannedPass(split, tuple(groups[level, split])) for level, split in sorted(groups)]
+
+    @cached_property
+    def _levels(self) -> dict[str, int]:
+        levels: dict[str, int] = {}
+        last = max((step.depth for step in self.steps), default=0)
+        for step in reversed(self.steps):
+            users = [user.key for user in self.steps if step.key in {needed.key for needed in user.upstream.values()}]
+            latest = min((levels[key] - 1 for key in users), default=last)
+            starts = {other.depth for other in self.steps if other.split == step.split}
+            levels[step.key] = max(depth for depth in starts if step.depth <= depth <= latest)
+        return levels
+
+    def groundwork(self) -> set[str]:
+        """The names of the Findings that are only there for others to be built from."""
+        return {self.names[step.key] for step in self.steps if step.key not in self.asked}
+
+    def check(self, data: Mapping[str, Source]) -> None:
+        """Refuse a plan that wants a split the data do not have."""
+        for step in self.steps:
+            if step.split not in data:
+                raise ConfigError(
+                    f"{self.names[step.key]} needs the split {step.split!r}, and the data have only "
+                    f"{', '.join(map(repr, data)) or 'none'}: add it under data"
+                )
+
+    def run(
+        self,
+        subject: Subject,
+        data: Mapping[str, Source],
+        run: Run,
+        *,
+        execution: Execution | None = None,
+        engine: Engine | None = None,
+        progress: Progress | None = None,
+    ) -> list[Finding]:
+        """Work off the plan into a Run. What is there already is used again; what was begun goes on."""
+        self.check(data)
+        how = execution or Execution()
+        found: dict[str, Finding] = {}
+        model = subject.fingerprint()
+        with run.locked(), subject.borrowed():
+            there = _by_request(run)
+            splits = {split: {"fingerprint": s.fingerprint(), "samples": len(s.ids)} for split, s in data.items()}
+            run.describe(subject=subject.describe(), data=splits)
+            for planned in self.passes():
+                source = data[planned.split]
+                missing = []
+                for step in planned.steps:
+                    old = there.get(_request(step, found, model, source.fingerprint()))
+                    if old is None:
+                        missing.append(step)
+                    else:
+                        found[step.key] = old if old.name == self.names[step.key] else self._keep(step, old, run)
+                if missing:
+                    job = Job(subject, source, [s.build(found) for s in missing], how, run.folder / "work")
+                    label = f"{planned.split}: {len(missing)} question{'s' if len(missing) > 1 else ''}"
+                    run_job(job, engine=engine, progress=progress, label=label)
+                    for index, step in enumerate(missing):
+                        found[step.key] = self._keep(step, finish(job, index), run)
+                        remove_folder(job.probe_folder(index))
+            remove_folder(run.folder / "work")
+        return [found[step.key] for step in self.steps]
+
+    def _keep(self, step: Step, finding: Finding, run: Run) -> Finding:
+        named = _renamed(finding, self.names[step.key])
+        run.save(named)
+        return run[named.name]
+
+    def costs(
+        self, subject: Subject, data: Mapping[str, Source], run: Run | None, *, execution: Execution | None = None
+    ) -> Iterator[Cost]:
+        """Say for each pass what it will cost, by trying a few batches; nothing is written to the Run."""
+        self.check(data)
+        found: dict[str, Finding] = {}
+        model, there = (subject.fingerprint(), _by_request(run)) if run else ("", {})
+        with tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch, subject.borrowed():
+            for planned in self.passes():
+                source, steps = data[planned.split], planned.steps
+                requests = {s.key: _request(s, found, model, source.fingerprint()) for s in steps}
+                found |= {key: there[request] for key, request in requests.items() if request in there}
+                missing = [step for step in steps if step.key not in found]
+                probes = [step.build(found) for step in missing]
+                job = _trial(subject, source, probes, execution or Execution(), Path(scratch)) if missing else None
+                computed = {step.key for step in missing}
+                yield _cost(planned, len(source.ids), job, [self.names[s.key] for s in steps if s.key not in computed])
+                for index, step in enumerate(missing):
+                    found[step.key] = finish(job, index)  # type: ignore[arg-type]  # there is a job where steps miss
+
+
+def _trial(subject: Subject, source: Source, probes: Sequence[Probe], execution: Execution, work: Path) -> Job:
+    """A job over a few batches, after a first sample has warmed everything up."""
+    run_job(Job(subject, limited(source, 1), probes, execution, work))
+    return Job(subject, limited(source, 4 * execution.batch_size), probes, execution, work)
+
+
+def _cost(planned: PlannedPass, samples: int, trial: Job | None, reused: Sequence[str]) -> Cost:
+    if trial is None:
+        return Cost(planned, samples, 0, 0.0, 0, 0, tuple(reused))
+    begun = time.perf_counter()
+    run_job(trial)
+    seconds = (time.perf_counter() - begun) * samples / len(trial.source.ids)
+    return Cost(
+        planned,
+        samples,
+        forward_passes=len(schedule(trial.probes, trial.subject, trial.setting)),
+        seconds=seconds,
+        row_bytes=_row_bytes(trial) * samples // len(trial.source.ids),
+        state_bytes=sum(array.nbytes for probe in trial.probes for array in probe.state().values()),
+        reused=tuple(reused),
+    )
+
+
+def _row_bytes(job: Job) -> int:
+    folders = [job.shard_folder(i, shard.number) for i in range(len(job.probes)) for shard in job.shards()]
+    return sum(path.stat().st_size for folder in folders for path in folder.iterdir() if path.name != "state.npz")
+
+
+def _with_upstream(step: Step) -> Iterator[Step]:
+    for needed in step.upstream.values():
+        yield from _with_upstream(needed)
+    yield step
+
+
+def _names(steps: Sequence[Step]) -> dict[str, str]:
+    """The probe's name, with the split where it is not the usual one, and a piece of the key where that is taken."""
+    names: dict[str, str] = {}
+    for step in steps:
+        name = step.probe.name() + (f"-{step.split}" if step.split != step.probe.split else "")
+        names[step.key] = f"{name}-{step.key[:6]}" if name in names.values() else name
+    return names
+
+
+def _renamed(finding: Finding, name: str) -> Finding:
+    return finding if finding.name == name else replace(finding, name=name)
+
+
+def _request(step: Step, found: Mapping[str, Finding], subject: str, data: str) -> str:
+    """What must agree for a Finding to be used again: probe, code, options, model and data."""
+    probe = step.build(found)
+    return digest([canonical(step.probe), class_code(step.probe), probe.parameters(), subject, data, __version__])
+
+
+def _by_request(run: Run) -> dict[str, Finding]:
+    """The whole and unchanged Findings of a Run, by what was asked for."""
+    kept = {}
+    for name, written in run.manifest()["findings"].items():
+        with suppress(RunError):
+            finding = run[name]
+            if finding.digest == written:
+                asked = [finding.provenance.get(key) for key in ("probe", "code", "parameters", "subject", "data")]
+                kept[digest([*asked, finding.provenance.get("versions", {}).get("weakspot")])] = finding
+    return kept

@@ -1,0 +1,180 @@
+"""A probe: one question, asked of every sample in one pass over the data."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, dataclass_transform
+
+import numpy as np
+import torch
+
+from weakspot.core.digest import canonical
+from weakspot.core.errors import ConfigError, ProbeError
+from weakspot.core.finding import Finding
+from weakspot.core.needs import Needs
+from weakspot.core.observation import Observation, Setting
+from weakspot.core.rows import RowTable, RowWriter
+from weakspot.core.state import declared
+from weakspot.core.step import Step
+from weakspot.core.tasks import TASKS, Task
+
+
+class RowStore:
+    """What a probe sees of one kind of its rows: `append` while observing, `read` in `finish`."""
+
+    def __init__(self, name: str):
+        self._name = name
+        self._writer: RowWriter | None = None
+        self._table: RowTable | None = None
+        self._positions: Mapping[str, int] = {}
+
+    def append(self, ids: Sequence[str], **columns: Any) -> None:
+        """Add one record per id, of the batch at hand; repeat an id for several records, leave it out for none."""
+        if self._writer is None:
+            raise ProbeError(f"rows {self._name!r} can be written in observe and close only")
+        try:
+            positions = np.fromiter((self._positions[name] for name in ids), dtype=np.int64, count=len(ids))
+        except KeyError as error:
+            raise ProbeError(f"rows {self._name!r}: {error} is no sample of this batch") from None
+        self._writer.append(positions, columns)
+
+    def read(self) -> RowTable:
+        """All records, memory-mapped."""
+        if self._table is None:
+            raise ProbeError(f"rows {self._name!r} can be read in finish only")
+        return self._table
+
+
+class Rows:
+    """Declares records per sample: zero, one or several, on disk as soon as they are made."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, probe: "Probe | None", owner: type | None = None) -> RowStore:
+        if probe is None:
+            return self  # type: ignore[return-value]  # read on the class, the declaration itself
+        return probe.__dict__.setdefault(self._name, RowStore(self._name))  # type: ignore[no-any-return]
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class Probe(ABC):
+    """One question. Subclasses are keyword-only dataclasses by themselves: annotated attributes are options.
+
+    Declare state with `Sum`, `Min`, `Max`, `Either` or `Rows`, say what you need, fold each observation into the state,
+    and make the Finding from it. No device logic, plotting or files: the frame does that.
+
+    tasks: the kinds of subject the question makes sense for.
+    split: the data it is asked about unless a step says otherwise.
+    """
+
+    tasks: ClassVar[tuple[Task, ...]] = TASKS
+    split: ClassVar[str] = "test"
+    setting: Setting
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        written = cls.__doc__
+        dataclass(kw_only=True, eq=False)(cls)
+        cls.__doc__ = written  # a dataclass makes one up where there is none
+
+    @classmethod
+    def name(cls) -> str:
+        """The Finding's name: room and class, in lower case."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+        package = cls.__module__.split(".")
+        return f"{package[1]}.{words}" if package[0] == "weakspot" and len(package) > 2 else words
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """The steps whose Findings fill options of this probe, by the option's name."""
+        return {}
+
+    @property
+    def needs(self) -> Needs:
+        """What the probe must be shown: by default look 0 and its outputs."""
+        return Needs()
+
+    @abstractmethod
+    def observe(self, seen: Observation) -> Iterable[str] | None:
+        """Fold one look at one batch into the state; may return ids that need no more looks."""
+
+    def close(self, ids: Sequence[str]) -> None:  # noqa: B027 - most probes need no word when a batch is complete
+        """All looks at these samples are done: fold running sums over looks into the state."""
+
+    @abstractmethod
+    def finish(self) -> Finding:
+        """Make the Finding from the merged state; `self.setting` knows the ids, layers and classes."""
+
+    def finding(self, *, table: Mapping[str, Any] | None = None, **parts: Any) -> Finding:
+        """A Finding under this probe's name; `table` by columns, `about` the first line of the docstring."""
+        about = (type(self).__doc__ or "").strip().partition("\n")[0]
+        return Finding(name=self.name(), about=about, table=None if table is None else _table(table), **parts)
+
+    def parameters(self) -> dict[str, Any]:
+        """The options as plain JSON; an option that is a Finding stands there by its digest."""
+        return {entry.name: canonical(getattr(self, entry.name)) for entry in fields(self)}  # type: ignore[arg-type]
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The state as arrays."""
+        return {name: getattr(self, name).cpu().numpy() for name in declared(type(self))}
+
+    def load_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over a state."""
+        for name, array in state.items():
+            setattr(self, name, torch.from_numpy(np.array(array)))
+
+    @classmethod
+    def row_names(cls) -> list[str]:
+        """The kinds of rows the probe declares."""
+        return [name for base in reversed(cls.__mro__) for name, item in vars(base).items() if isinstance(item, Rows)]
+
+    def begin_shard(self, folder: Path) -> list[RowWriter]:
+        """An empty state, and fresh row files in `folder`; the frame finishes and closes the writers."""
+        for name in declared(type(self)):
+            self.__dict__.pop(name, None)
+        writers = []
+        for name in self.row_names():
+            store: RowStore = getattr(self, name)
+            store._writer, store._table = RowWriter(folder, name), None
+            writers.append(store._writer)
+        return writers
+
+    def begin_batch(self, positions: Mapping[str, int]) -> None:
+        """Tell the rows where the samples of the batch lie in the data."""
+        for name in self.row_names():
+            getattr(self, name)._positions = positions
+
+    def open_rows(self, shards: Sequence[Path], scratch: Path) -> None:
+        """Make the rows of all shards readable for `finish`."""
+        for name in self.row_names():
+            store: RowStore = getattr(self, name)
+            store._writer, store._table = None, RowTable(name, shards, scratch, self.setting.ids)
+
+
+def _table(columns: Mapping[str, Any]) -> Any:
+    import pyarrow as pa  # over a second to import, so not before the first table
+
+    return pa.table({name: np.asarray(column) for name, column in columns.items()})
+
+
+def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with the probe's defaults; one that it does not have is refused, naming those it has."""
+    known = fields(probe)  # type: ignore[arg-type]
+    unknown = sorted(set(options) - {entry.name for entry in known})
+    if unknown:
+        have = ", ".join(entry.name for entry in known) or "none"
+        raise ConfigError(f"{probe.name()} has no option {', '.join(map(repr, unknown))}; it has: {have}")
+    defaults = {entry.name: entry.default for entry in known if entry.default is not MISSING}
+    made = {entry.name: entry.default_factory() for entry in known if entry.default_factory is not MISSING}
+    return {**defaults, **made, **options}
+
+
+def check_complete(probe: type[Probe], given: Sequence[str]) -> None:
+    """Refuse to go on without an option that has no default."""
+    has_none = [entry.name for entry in fields(probe) if entry.default is entry.default_factory is MISSING]  # type: ignore[arg-type]
+    missing = [name for name in has_none if name not in given]
+    if missing:
+        raise ConfigError(f"{probe.name()} needs the option {', '.join(map(repr, missing))}: it has no default")

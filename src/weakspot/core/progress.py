@@ -1,0 +1,29 @@
+"""How long work tells what it is doing. The command line draws a bar; a library call is silent unless handed one."""
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Told of the work as it goes on."""
+
+    def begin(self, what: str, *, total: int, done: int = 0) -> None:
+        """A pass over `total` samples begins; `done` of them were finished by an earlier, interrupted run."""
+
+    def advance(self, samples: int) -> None:
+        """So many more samples are done."""
+
+    def end(self) -> None:
+        """The pass is over."""
+
+
+class Silent:
+    """Says nothing."""
+
+    def begin(self, what: str, *, total: int, done: int = 0) -> None:
+        """Nothing."""
+
+    def advance(self, samples: int) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Nothing."""

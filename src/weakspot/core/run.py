@@ -1,0 +1,127 @@
+"""A Run: a folder of Findings with a manifest. Read and written without torch; the format is in `docs/format.md`."""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weakspot.core.errors import RunError
+from weakspot.core.files import remove_partial, write_text, writing
+from weakspot.core.finding import Finding, check_name, read_index, verify
+
+FORMAT = "weakspot-run"
+VERSION = 1
+MANIFEST = "run.json"
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""From a manifest of version n to one of version n + 1."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or goes on with it."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "Run":
+        """A Run that exists."""
+        run = cls(Path(folder))
+        run.manifest()
+        return run
+
+    @classmethod
+    def create(cls, folder: str | Path) -> "Run":
+        """A new Run, or the one already in that folder; any other folder that is not empty is refused."""
+        run = cls(Path(folder))
+        if (run.folder / MANIFEST).exists():
+            return cls.open(folder)
+        if run.folder.exists() and (not run.folder.is_dir() or _occupied(run.folder)):
+            raise RunError(f"{folder} is not empty and holds no weakspot run: choose another folder")
+        try:
+            run.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"cannot write to {folder}: {error.strerror}; choose another folder") from error
+        run._write({"subject": {}, "data": {}, "findings": {}})  # first of all: a folder without it is no run
+        with writing(run.folder):
+            (run.folder / "findings").mkdir(exist_ok=True)
+        return run
+
+    def manifest(self) -> dict[str, Any]:
+        """What `run.json` says, brought up to this version's form."""
+        return read_index(self.folder / MANIFEST, FORMAT, VERSION, UPGRADES)
+
+    def names(self) -> list[str]:
+        """The names of the Findings, in the order in which they were made."""
+        return list(self.manifest()["findings"])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.manifest()["findings"]
+
+    def __getitem__(self, name: str) -> Finding:
+        if name not in self.manifest()["findings"]:
+            raise RunError(f"{self.folder} has no Finding {name!r}; it has: {', '.join(self.names()) or 'none yet'}")
+        return Finding.load(self.finding_folder(name))
+
+    def __iter__(self) -> Iterator[Finding]:
+        return (self[name] for name in self.names())
+
+    def verify(self) -> None:
+        """Raise if any byte of any Finding differs from what the manifest says."""
+        for name, written in self.manifest()["findings"].items():
+            verify(self.finding_folder(name))
+            if self[name].digest != written:
+                raise RunError(f"{self.finding_folder(name)} is not the Finding that the manifest names: examine again")
+
+    def finding_folder(self, name: str) -> Path:
+        """Where a Finding of that name lies."""
+        check_name(name)
+        return self.folder / "findings" / name
+
+    def work_folder(self, key: str) -> Path:
+        """Where the finished shards of an unfinished probe lie."""
+        return self.folder / "work" / key
+
+    def save(self, finding: Finding) -> None:
+        """Keep a Finding: first its folder, then its line in the manifest."""
+        finding.save(self.finding_folder(finding.name))
+        manifest = self.manifest()
+        manifest["findings"][finding.name] = finding.digest
+        self._write(manifest)
+
+    def describe(self, *, subject: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+        """Note in the manifest what was examined."""
+        self._write({**self.manifest(), "subject": subject, "data": data})
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep a second process from writing to the same Run; reading needs no lock."""
+        with writing(self.folder):
+            file = (self.folder / ".lock").open("a+")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise RunError(
+                    f"{self.folder} is being written by process {file.read().strip() or 'unknown'}: "
+                    "wait for it, stop it, or choose another folder"
+                ) from None
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            remove_partial(self.folder)
+            remove_partial(self.folder / "findings")
+            yield
+
+    def _write(self, manifest: Mapping[str, Any]) -> None:
+        ordered = {"format": FORMAT, "version": VERSION, **{k: manifest[k] for k in ("subject", "data", "findings")}}
+        write_text(self.folder / MANIFEST, json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+
+
+def _occupied(folder: Path) -> bool:
+    return any(not path.name.startswith(".") for path in folder.iterdir())

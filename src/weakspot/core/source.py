@@ -1,0 +1,83 @@
+"""Where samples come from: an interface. The sources themselves are in `weakspot.data`."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from weakspot.core.digest import digest
+from weakspot.core.errors import DataError
+from weakspot.core.observation import Batch
+
+
+class Source(Protocol):
+    """Samples with stable ids. `read` must be safe to call from several threads."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The samples' ids in order: unique, and the same every time."""
+
+    def read(self, positions: np.ndarray) -> Batch:
+        """The samples at these places."""
+
+    def fingerprint(self) -> str:
+        """Changes whenever a sample, a target or the order changes."""
+
+
+class Subset:
+    """Some samples of another source, in a given order."""
+
+    def __init__(self, source: Source, positions: Sequence[int] | np.ndarray):
+        self._source = source
+        self._positions = np.asarray(positions, dtype=np.int64)
+        ids = source.ids
+        self.ids = tuple(ids[position] for position in self._positions)
+
+    def read(self, positions: np.ndarray) -> Batch:
+        """The samples at these places of the subset."""
+        batch = self._source.read(self._positions[positions])
+        return Batch(batch.ids, np.asarray(positions), batch.inputs, batch.targets, batch.metadata)
+
+    def fingerprint(self) -> str:
+        """Of the whole source and of the choice."""
+        return digest([self._source.fingerprint(), self._positions])
+
+
+def limited(source: Source, limit: int | None, *, seed: int = 0) -> Source:
+    """At most `limit` samples, drawn once at random and kept in the order of the data; the first ones may be alike."""
+    total = len(source.ids)
+    if limit is None or limit >= total:
+        return source
+    if limit < 1:
+        raise DataError(f"a limit of {limit} leaves no sample: give 1 or more")
+    return Subset(source, np.sort(np.random.default_rng(seed).permutation(total)[:limit]))
+
+
+def check_ids(source: Source) -> None:
+    """Refuse data without samples, and ids that occur twice."""
+    ids = source.ids
+    if not len(ids):
+        raise DataError("the data have no samples")
+    if len(set(ids)) != len(ids):
+        seen: set[str] = set()
+        twice = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise DataError(f"two samples have the id {twice!r}: ids must be unique")
+
+
+def read_ahead(source: Source, batches: Sequence[np.ndarray], workers: int) -> Iterator[Batch]:
+    """The batches in order, decoded by `workers` threads while earlier ones are in use; 0 reads as it goes."""
+    if workers == 0:
+        yield from map(source.read, batches)
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="weakspot-read")
+    try:
+        remaining = iter(batches)
+        waiting: list[Future[Batch]] = [pool.submit(source.read, p) for p in islice(remaining, workers + 1)]
+        while waiting:
+            batch = waiting.pop(0).result()
+            waiting.extend(pool.submit(source.read, positions) for positions in islice(remaining, 1))
+            yield batch
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,101 @@
+"""The state of a probe, declared with how two halves of it merge. There is no mean: keep a sum and a count."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weakspot.core.errors import ProbeError
+
+if TYPE_CHECKING:
+    from weakspot.core.probe import Probe
+
+
+class State:
+    """A tensor of a probe that merges with the same tensor of another part of the data.
+
+    It begins as a single number, the identity of the merge, which broadcasts against whatever comes first: so merging
+    with a probe that saw nothing changes nothing. Integers are kept in 64 bits, and so are floats.
+    """
+
+    identity: ClassVar[float | int | bool]
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, probe: "Probe | None", owner: type | None = None) -> Tensor:
+        if probe is None:
+            return self  # type: ignore[return-value]  # read on the class, the declaration itself
+        wide = torch.float64 if isinstance(self.identity, float) else None  # in 32 bits it would round whole numbers
+        return probe.__dict__.setdefault(self._name, torch.tensor(self.identity, dtype=wide))  # type: ignore[no-any-return]
+
+    def __set__(self, probe: "Probe", value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise ProbeError(f"{type(probe).__name__}.{self._name} is a state: give it a tensor, not {type(value)}")
+        wide = torch.float64 if value.is_floating_point() else value.dtype if value.dtype == torch.bool else torch.int64
+        probe.__dict__[self._name] = value.detach().to(wide)
+
+    @staticmethod
+    def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The state of both parts together."""
+        raise TypeError("use Sum, Min, Max or Either")
+
+
+class Sum(State):
+    """Adds up."""
+
+    identity = 0
+
+    @staticmethod
+    def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """first + second."""
+        return np.asarray(first + second)
+
+
+class Min(State):
+    """Keeps the smallest."""
+
+    identity = float("inf")
+
+    @staticmethod
+    def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The smaller, element by element."""
+        return np.asarray(np.minimum(first, second))
+
+
+class Max(State):
+    """Keeps the largest."""
+
+    identity = float("-inf")
+
+    @staticmethod
+    def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The larger, element by element."""
+        return np.asarray(np.maximum(first, second))
+
+
+class Either(State):
+    """True once it was true."""
+
+    identity = False
+
+    @staticmethod
+    def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """First or second."""
+        return np.asarray(np.logical_or(first, second))
+
+
+def declared(probe: "type[Probe]") -> dict[str, State]:
+    """The states a probe declares, by name."""
+    return {
+        name: item for base in reversed(probe.__mro__) for name, item in vars(base).items() if isinstance(item, State)
+    }
+
+
+def merge_states(
+    probe: "type[Probe]", first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]
+) -> dict[str, Any]:
+    """The state of two parts of the data together."""
+    return {name: state.merge(first[name], second[name]) for name, state in declared(probe).items()}

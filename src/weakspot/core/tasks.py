@@ -1,0 +1,54 @@
+"""What the outputs of a subject mean: plain functions from outputs to predictions, probabilities and errors."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from weakspot.core.errors import SubjectError
+
+Task = Literal["classification", "multilabel", "regression", "keypoints", "segmentation"]
+Scores = Literal["logits", "probabilities"]
+
+TASKS: tuple[Task, ...] = get_args(Task)
+
+
+def predicted(outputs: Tensor, task: Task, scores: Scores | None = None) -> Tensor:
+    """The prediction: class per sample (or per position), labels present, or the numbers themselves.
+
+    A label is present where its probability is above 1/2, so for multi-label outputs `scores` must be known.
+    """
+    if task in ("classification", "segmentation"):
+        return outputs.argmax(1)
+    if task == "multilabel":
+        return outputs > (0.5 if _said(scores, task) == "probabilities" else 0.0)
+    return outputs
+
+
+def right(outputs: Tensor, targets: Tensor, task: Task, scores: Scores | None = None) -> Tensor:
+    """Which samples are answered rightly, boolean: the class, or every label."""
+    if task == "classification":
+        return predicted(outputs, task) == targets
+    if task == "multilabel":
+        return (predicted(outputs, task, scores) == targets.bool()).all(1)
+    raise SubjectError(
+        f"a {task} answer is right or wrong only beyond some error: this question needs classes or labels"
+    )
+
+
+def probabilities(outputs: Tensor, task: Task, scores: Scores | None) -> Tensor:
+    """Probabilities of the classes (dimension 1) or of each label."""
+    if task not in ("classification", "segmentation", "multilabel"):
+        raise SubjectError(f"a {task} subject has no class probabilities")
+    if _said(scores, task) == "probabilities":
+        return outputs
+    return torch.sigmoid(outputs) if task == "multilabel" else torch.softmax(outputs, 1)
+
+
+def _said(scores: Scores | None, task: Task) -> Scores:
+    if scores is None:
+        raise SubjectError(
+            f"this needs to know what the {task} outputs are: give the subject scores='logits' or "
+            "scores='probabilities' (they are not told apart by their values)"
+        )
+    return scores

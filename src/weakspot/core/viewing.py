@@ -1,0 +1,96 @@
+"""Viewings: the forward passes that all probes together need over each batch, each done once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from torch import Tensor, nn
+
+from weakspot.core.digest import digest
+from weakspot.core.layers import Point
+from weakspot.core.look import Forward, Look
+from weakspot.core.needs import Attribution
+from weakspot.core.observation import Batch, Pass, Setting
+from weakspot.core.probe import Probe
+from weakspot.core.subject import Subject
+from weakspot.core.taps import Recorder, wanted
+from weakspot.core.tasks import right
+
+
+@dataclass(frozen=True)
+class Viewing:
+    """One look at a batch, with the union of what its probes want from inside the model."""
+
+    look: Look
+    number: int
+    probes: tuple[int, ...]
+    recorder: Recorder
+    attribution: Attribution | None = None
+    attributed: tuple[Point, ...] = ()
+
+    def of(self, subject: Subject, forward: Forward, batch: Batch, setting: Setting) -> Pass:
+        """Run the forward pass, and the way back where relevance is wanted."""
+        if subject.replays is not None and self.look.plain and self.attribution is None:
+            forward = subject.replays.of(forward, self.recorder)
+
+        def looked_at(inputs: Tensor) -> Tensor:
+            return self.look.outputs(forward, inputs, batch.ids, self.number)
+
+        relevance: dict[Point, Tensor] = {}
+        with self.recorder.recording(len(batch)) as captured:
+            if self.attribution is None:
+                outputs = looked_at(batch.inputs)
+            else:
+                outputs, relevance = self._attributed(self.attribution, subject, looked_at, batch)
+        self.recorder.check(captured)
+        return Pass(batch, self.look, self.number, setting, outputs.detach(), captured, relevance)
+
+    def _attributed(
+        self, attribution: Attribution, subject: Subject, forward: Forward, batch: Batch
+    ) -> tuple[Tensor, dict[Point, Tensor]]:
+        def rows(outputs: Tensor) -> Tensor:
+            correct = right(outputs, batch.known_targets, subject.task, subject.scores)
+            return correct if attribution.where == "correct" else ~correct
+
+        outputs, found = attribution.attribute(
+            cast(nn.Module, subject.model),
+            forward,
+            batch.inputs,
+            self.attributed,
+            rows=None if attribution.where == "all" else rows,
+            task=subject.task,
+        )
+        return outputs, {point: values.detach() for point, values in zip(self.attributed, found, strict=True)}
+
+
+def schedule(probes: Sequence[Probe], subject: Subject, setting: Setting) -> list[Viewing]:
+    """The fewest forward passes per batch that give every probe what it needs.
+
+    Probes that ask for the same look share it; each different attribution of the same look is a pass of its own, and
+    probes without one join the first.
+    """
+    asked: dict[tuple[Look, int], list[int]] = {}
+    needs = [probe.needs for probe in probes]
+    for index, need in enumerate(needs):
+        for look, count in need.looks.items():
+            for number in look.numbers(count):
+                asked.setdefault((look, number), []).append(index)
+    viewings = []
+    for (look, number), members in asked.items():
+        for attribution, group in _by_attribution([(index, needs[index].attribution) for index in members]):
+            taps = [(tap, setting.layout(tap).points) for index in group for tap in needs[index].taps]
+            points = setting.layout(attribution.tap).points if attribution else ()
+            recorder = Recorder(cast(nn.Module, subject.model), wanted(taps))
+            viewings.append(Viewing(look, number, tuple(group), recorder, attribution, points))
+    return sorted(viewings, key=lambda viewing: viewing.number)
+
+
+def _by_attribution(
+    members: Sequence[tuple[int, Attribution | None]],
+) -> list[tuple[Attribution | None, list[int]]]:
+    """The members that want the same attribution, each group with it; those that want none join the first group."""
+    groups: dict[str, tuple[Attribution | None, list[int]]] = {}
+    for index, attribution in sorted(members, key=lambda member: member[1] is None):
+        first = next(iter(groups), "")
+        groups.setdefault(digest(attribution) if attribution else first, (attribution, []))[1].append(index)
+    return list(groups.values())

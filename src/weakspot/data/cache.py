@@ -1,0 +1,43 @@
+"""Where small embedded models are kept once they are trained."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+
+def cache_folder() -> Path:
+    """`$WEAKSPOT_CACHE`, or `weakspot` in the user's cache folder."""
+    chosen = os.environ.get("WEAKSPOT_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(chosen) if chosen else Path(base) / "weakspot"
+
+
+def trained_once(name: str, build: Callable[[], nn.Module], train: Callable[[nn.Module], None]) -> nn.Module:
+    """The model, trained at first use and read from the cache after that; in evaluation mode.
+
+    A cache that cannot be written only costs the training next time.
+    """
+    path = cache_folder() / f"{name}.safetensors"
+    model = build()
+    try:
+        model.load_state_dict(load_file(path))
+    except (OSError, SafetensorError, RuntimeError):
+        train(model)
+        _keep(model, path)
+    return model.eval()
+
+
+def _keep(model: nn.Module, path: Path) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(model.state_dict(), partial)
+        partial.replace(path)
+    except (OSError, SafetensorError):
+        with suppress(OSError):
+            partial.unlink()

@@ -1,0 +1,175 @@
+"""Every probe that is offered keeps every law, for every task it examines; probes that break one are caught."""
+
+import re
+import sys
+
+import pytest
+import torch
+
+from weakspot import Estimate, Finding, Needs, Probe, Rows, Sum, Tap
+from weakspot.asking import offered_probes
+from weakspot.core.observation import Observation
+from weakspot.laws import LAWS, LawBroken, Trial, check
+
+SMALL = {"k_multisection": {"sections": 7}, "neighbour_accuracy": {"looks": 6}, "lesion_uncertainty": {"samples": 4}}
+CASES = [(name, probe, task) for name, probe in offered_probes().items() for task in probe.tasks]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize(("name", "probe", "task"), CASES, ids=[f"{name}-{task}" for name, _, task in CASES])
+def test_law(name, probe, task, law):
+    law(Trial(probe, task, SMALL.get(name, {})))
+
+
+@pytest.mark.parametrize("probe", offered_probes().values(), ids=lambda probe: probe.__name__)
+def test_built_in_probes_cite_their_paper(probe):
+    text = f"{probe.__doc__} {sys.modules[probe.__module__].__doc__}"
+    assert re.search(r"(19|20)\d\d", text) or "DeepGauge" in text
+
+
+class Tally(Probe):
+    """Counts inputs."""
+
+    tasks = ("classification",)
+
+    seen = Sum()
+
+    def observe(self, seen: Observation) -> None:
+        self.seen = self.seen + len(seen.ids)
+
+    def finish(self) -> Finding:
+        return self.finding(summary={"inputs": Estimate(int(self.seen))})
+
+
+def test_a_probe_that_keeps_the_laws_passes():
+    check(Tally)
+
+
+class BatchMean(Tally):
+    """Averages means of batches."""
+
+    batches = Sum()
+
+    def observe(self, seen: Observation) -> None:
+        self.seen = self.seen + seen.outputs.double().mean()
+        self.batches = self.batches + 1
+
+    def finish(self) -> Finding:
+        return self.finding(summary={"mean": Estimate(float(self.seen / self.batches))})
+
+
+class LastWins(Tally):
+    """Keeps what came last."""
+
+    def observe(self, seen: Observation) -> None:
+        self.seen = torch.tensor(float(seen.outputs[-1, 0]))
+
+    def finish(self) -> Finding:
+        return self.finding(summary={"inputs": Estimate(float(self.seen))})
+
+
+class Secretive(Tally):
+    """Counts beside its state."""
+
+    def observe(self, seen: Observation) -> None:
+        self.hidden = getattr(self, "hidden", 0) + len(seen.ids)
+
+    def finish(self) -> Finding:
+        return self.finding(summary={"inputs": Estimate(getattr(self, "hidden", 0))})
+
+
+class Hoarder(Tally):
+    """Keeps every output in its state."""
+
+    def observe(self, seen: Observation) -> None:
+        kept = self.seen if self.seen.ndim else self.seen.new_zeros(0)
+        self.seen = torch.cat([kept, seen.outputs[:, 0]])
+
+    def finish(self) -> Finding:
+        return self.finding()
+
+
+class Falling(Tally):
+    """Counts downwards."""
+
+    def observe(self, seen: Observation) -> None:
+        self.seen = self.seen - len(seen.ids)
+
+
+class Vandal(Tally):
+    """Writes to the model through the values it is shown."""
+
+    def observe(self, seen: Observation) -> None:
+        super().observe(seen)
+        VANDALISED[0].bias.data.add_(1)
+
+
+VANDALISED: list[torch.nn.Module] = []
+
+
+class Undocumented(Tally):
+    """Has an option that nobody explains."""
+
+    strength: int = 3
+
+
+class RandomRows(Tally):
+    """Keeps chance."""
+
+    noise = Rows()
+
+    def observe(self, seen: Observation) -> None:
+        self.noise.append(seen.ids, value=torch.rand(len(seen.ids)))
+
+    def finish(self) -> Finding:
+        rows = self.noise.read()
+        return self.finding(table={"id": rows.ids, "value": rows["value"]})
+
+
+class Unmergeable(Tally):
+    """Adds up what is not a sum: the largest output, wrongly declared."""
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(taps=(Tap("penultimate"),))
+
+    def observe(self, seen: Observation) -> None:
+        self.seen = torch.maximum(self.seen.double(), seen.outputs.double().amax())
+
+    def finish(self) -> Finding:
+        return self.finding(summary={"largest": Estimate(float(self.seen))})
+
+
+@pytest.mark.parametrize(
+    ("probe", "law"),
+    [
+        (BatchMean, "any_batch_size"),
+        (LastWins, "any_order"),
+        (Hoarder, "state_stays_small"),
+        (Falling, "counts_never_fall"),
+        (Undocumented, "options_documented"),
+        (RandomRows, "any_batch_size"),
+        (RandomRows, "interruption"),
+        (Unmergeable, "any_shards"),
+        (Secretive, "any_engine"),
+    ],
+)
+def test_a_probe_that_breaks_a_law_is_caught(probe, law):
+    broken = next(entry for entry in LAWS if entry.__name__ == law)
+    with pytest.raises(LawBroken):
+        broken(Trial(probe, "classification", {}))
+
+
+def test_the_message_names_probe_law_and_task():
+    with pytest.raises(
+        LawBroken, match=r"undocumented breaks the law 'options_documented' \(classification\).*strength"
+    ):
+        check(Undocumented)
+
+
+def test_a_probe_that_writes_to_the_model_is_caught():
+    law = next(entry for entry in LAWS if entry.__name__ == "model_untouched")
+    trial = Trial(Vandal, "classification", {})
+    VANDALISED[:] = [trial.bench.subject.model.stem]
+    with pytest.raises(LawBroken, match=r"stem\.bias differs"):
+        law(trial)

@@ -1,0 +1,19 @@
+"""Neighbour accuracy as the paper defines it: every look at every image, one at a time."""
+
+import torch
+
+from weakspot.looks import Neighbour
+
+
+def neighbour_accuracy(model, images, targets, ids, *, variation, looks, seed):
+    """Share of right answers among the original and its neighbours, per image."""
+    look = Neighbour(variation, seed)
+    shares = []
+    for image, target, name in zip(images, targets, ids, strict=True):
+        with torch.no_grad():
+            right = int(model(image[None]).argmax(1) == target)
+            for number in range(1, looks + 1):
+                neighbour = variation.apply(image[None], look.drawn([name], number))
+                right += int(model(neighbour).argmax(1) == target)
+        shares.append(right / (looks + 1))
+    return shares

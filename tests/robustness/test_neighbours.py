@@ -1,0 +1,120 @@
+"""Neighbour accuracy against its plain reference and against stored predictions."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+import torch
+
+from tests.references.robustness import neighbour_accuracy
+from weakspot import Subject, examine
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.source import limited
+from weakspot.data import digits
+from weakspot.data.sources import ArraySource
+from weakspot.looks import Rotate, Shift
+from weakspot.robustness.neighbours import NeighbourAccuracy, accuracy_bounds
+from weakspot.robustness.room import steps
+
+VARIATION = Rotate(20) & Shift(1)
+
+
+@pytest.fixture(scope="module")
+def subject():
+    return Subject(digits.model(), classes=digits.CLASSES)
+
+
+@pytest.fixture(scope="module")
+def source():
+    return limited(digits.test(), 40)
+
+
+@pytest.fixture(scope="module")
+def expected(subject, source):
+    batch = source.read(np.arange(40))
+    return neighbour_accuracy(
+        subject.model, batch.inputs, batch.targets, batch.ids, variation=VARIATION, looks=12, seed=3
+    )
+
+
+def by_id(finding):
+    """The columns in the order of the data, whose ids are in alphabetical order."""
+    return finding.table.sort_by("id").to_pydict()
+
+
+def test_the_weakest_come_first(subject, source):
+    table = examine(subject, source, [NeighbourAccuracy(variation=VARIATION, looks=12)])[0].table.to_pydict()
+    assert table["at_most"] == sorted(table["at_most"])
+    assert set(table["target"]) <= set(digits.CLASSES)
+
+
+def test_a_target_beyond_the_classes_is_refused(source):
+    few = Subject(digits.model(), classes=4)
+    with pytest.raises(DataError, match="class numbers from 0 to 3, got 0 to 9"):
+        examine(few, source, [NeighbourAccuracy(looks=2)])
+
+
+def test_without_release_it_is_the_definition(subject, source, expected):
+    probe = NeighbourAccuracy(variation=VARIATION, looks=12, seed=3, release=False)
+    table = by_id(examine(subject, source, [probe])[0])
+    assert table["at_least"] == table["at_most"] == expected
+    assert table["looks_used"] == [13] * 40
+    assert table["weak"] == [share <= 0.75 for share in expected]
+
+
+@pytest.mark.parametrize("cutoff", [0.0, 0.25, 0.5, 0.75, 12 / 13])
+def test_release_changes_no_verdict_and_saves_looks(subject, source, expected, cutoff):
+    probe = NeighbourAccuracy(variation=VARIATION, looks=12, seed=3, cutoff=cutoff)
+    finding = examine(subject, source, [probe])[0]
+    table = by_id(finding)
+    assert table["weak"] == [share <= cutoff for share in expected]
+    assert all(
+        low <= share <= high for low, share, high in zip(table["at_least"], expected, table["at_most"], strict=True)
+    )
+    assert finding.summary["looks_per_input"].value < 13
+    assert finding.summary["weak_share"].value == np.mean([share <= cutoff for share in expected])
+
+
+def test_a_sample_is_released_as_soon_as_it_can_be():
+    right, used = np.array([2, 0]), np.array([2, 2])
+    at_least, at_most = accuracy_bounds(right, used, 3)
+    assert at_least.tolist() == [2 / 3, 0] and at_most.tolist() == [1.0, 1 / 3]
+
+
+def test_needs_targets(subject):
+    with pytest.raises(DataError, match="no targets: add them"):
+        examine(subject, ArraySource(np.zeros((3, 1, 8, 8), dtype=np.float32)), [NeighbourAccuracy(looks=2)])
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(ConfigError, match="looks ≥ 1"):
+        NeighbourAccuracy(looks=0)
+    with pytest.raises(ConfigError, match="rotate, shift; got spin"):
+        steps({"neighbours": {"spin": 3}})
+
+
+def test_real_net_agrees_with_stored_predictions(svhn_net, svhn, shared):
+    """The stored classes of 50 neighbours were made on another machine from known parameters."""
+    spec = importlib.util.spec_from_file_location("neighbours", shared / "models/neighbours/neighbours.py")
+    stored = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stored)
+    images, _ = svhn
+    inputs = torch.from_numpy(images[:60].astype(np.float32) / 255).permute(0, 3, 1, 2).contiguous()
+    parameters = torch.from_numpy(stored.neighbour_parameters(5000, 50, 20242)[:60])
+    predicted = np.load(shared / "models/neighbours/ResN-svhn-predicted.npz")["test"][:60]
+    variation, agree = Rotate(30) & Shift(3), []
+    with torch.no_grad():
+        agree.append(svhn_net(inputs).argmax(1).numpy() == predicted[:, 0])
+        for number in range(8):
+            made = variation.apply(inputs, parameters[:, number])
+            agree.append(svhn_net(made).argmax(1).numpy() == predicted[:, number + 1])
+    assert np.mean(agree) >= 0.98
+
+
+def test_real_net_weak_share_is_near_the_stored_one(svhn_net, svhn, shared):
+    images, labels = svhn
+    source = ArraySource(images[:120], labels[:120], channels="last")
+    share = examine(Subject(svhn_net), source, [NeighbourAccuracy(looks=50)])[0].summary["weak_share"]
+    stored = np.load(shared / "models/neighbours/ResN-svhn-predicted.npz")["test"][:120]
+    expected = ((stored == labels[:120, None]).mean(1) <= 0.75).mean()
+    assert share.low <= expected <= share.high
