@@ -1,0 +1,238 @@
+"""What the page shows, as plain values in reading order: the subject, then room by room every Finding of the Run."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weakspot.core.digest import digest_file
+from weakspot.core.finding import TABLE, Finding, Picture
+from weakspot.core.run import MANIFEST, Run
+from weakspot.report.figures import curve
+from weakspot.report.provenance import Origin, built_from, origins
+from weakspot.report.tables import ShownTable, show_table
+from weakspot.report.wording import ShownEstimate, counted, label, percent, short, show_estimate
+
+QUESTIONS = {
+    "coverage": "Is my test set adequate?",
+    "robustness": "Which inputs does it get right only by luck?",
+    "classes": "Which classes does it mix up, or treat unequally?",
+    "causes": "Why does it fail, and what should it be retrained on?",
+    "lesions": "Which detected lesions are real?",
+}
+OTHER = "other"
+GROUNDWORK = "groundwork"
+_QUESTIONS_AFTER = {OTHER: "What else was found?", GROUNDWORK: "What was this built from?"}
+CAUTIONS = {
+    "coverage": (
+        "Coverage is no measure of quality by itself: Harel-Canada et al. (ESEC/FSE 2020) and Li et al. (“Structural "
+        "coverage criteria for neural networks could be misleading”, ICSE-NIER 2019) dispute that more of it means "
+        "better testing. It maps what the inputs reach and is never a verdict."
+    )
+}
+_MOST_CLASSES = 30
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of the data."""
+
+    name: str
+    samples: int | None
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class ShownSubject:
+    """The model under test, as the Run's manifest describes it."""
+
+    model: str
+    task: str
+    fingerprint: str
+    classes: str
+    splits: list[Split]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with the sentence that belongs under it."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class ShownPicture:
+    """A picture that carries its own bytes."""
+
+    name: str
+    source: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One Finding, ready to print."""
+
+    name: str
+    title: str
+    about: str
+    where: list[str]
+    warnings: list[str]
+    caution: str
+    summary: list[ShownEstimate]
+    figures: list[Figure]
+    pictures: list[ShownPicture]
+    table: ShownTable | None
+    table_file: str
+    origins: list[Origin]
+    used_by: list[str]
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not (self.summary or self.figures or self.pictures or self.table)
+
+
+@dataclass(frozen=True)
+class Room:
+    """The Findings that answer one question."""
+
+    name: str
+    question: str
+    caution: str
+    sections: list[Section]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report."""
+
+    subject: ShownSubject
+    rooms: list[Room]
+    findings: int
+    manifest_digest: str
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What a Finding's section needs to know of the rest of the Run."""
+
+    manifest: Mapping[str, Any]
+    names: Mapping[str, str]
+    used_by: Mapping[str, list[str]]
+
+
+def build_page(run: Run) -> Page:
+    """Everything the report shows of a Run."""
+    manifest = run.manifest()
+    findings = list(run)
+    names = {digest: name for name, digest in manifest["findings"].items()}
+    sources = {finding.name: built_from(finding, names) for finding in findings}
+    used_by = {name: [user for user, needed in sources.items() if name in needed] for name in sources}
+    context = _Context(manifest, names, used_by)
+    return Page(
+        subject=describe_subject(manifest),
+        rooms=_rooms([build_section(finding, context) for finding in findings]),
+        findings=len(findings),
+        manifest_digest=digest_file(run.folder / MANIFEST),
+    )
+
+
+def describe_subject(manifest: Mapping[str, Any]) -> ShownSubject:
+    """The subject and its data; what the manifest does not say stays empty."""
+    told = manifest["subject"]
+    splits = [Split(name, own.get("samples"), own.get("fingerprint", "")) for name, own in manifest["data"].items()]
+    classes = told.get("classes") or []
+    more = f" … ({counted(len(classes), 'class')} in all)" if len(classes) > _MOST_CLASSES else ""
+    return ShownSubject(
+        model=told.get("model") or "Unnamed model",
+        task=told.get("task") or "",
+        fingerprint=told.get("fingerprint") or "",
+        classes=", ".join(map(str, classes[:_MOST_CLASSES])) + more,
+        splits=splits,
+    )
+
+
+def build_section(finding: Finding, context: _Context) -> Section:
+    """One Finding, ready to print."""
+    return Section(
+        name=finding.name,
+        title=label(finding.name),
+        about=finding.about,
+        where=_where(finding.provenance, context.manifest),
+        warnings=_warnings(finding.provenance, context.manifest),
+        caution=CAUTIONS.get(_room_of(finding.name), ""),
+        summary=[show_estimate(name, estimate) for name, estimate in finding.summary.items()],
+        figures=_figures(finding),
+        pictures=[_picture(name, picture) for name, picture in finding.media.items()],
+        table=None if finding.table is None else show_table(finding.table),
+        table_file=f"findings/{finding.name}/{TABLE}",
+        origins=origins(finding, context.names),
+        used_by=context.used_by.get(finding.name, []),
+    )
+
+
+def _rooms(sections: list[Section]) -> list[Room]:
+    """Sections by the question they answer; last come those that others were built from."""
+    questions = {**QUESTIONS, **_QUESTIONS_AFTER}
+    rooms = [
+        Room(name, question, CAUTIONS.get(name, ""), [section for section in sections if _room(section) == name])
+        for name, question in questions.items()
+    ]
+    return [room for room in rooms if room.sections]
+
+
+def _room(section: Section) -> str:
+    return GROUNDWORK if section.used_by else _room_of(section.name)
+
+
+def _room_of(name: str) -> str:
+    room, dot, _ = name.partition(".")
+    return room if dot and room in QUESTIONS else OTHER
+
+
+def _where(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:
+    """Over which data, and how many samples."""
+    splits = [name for name, own in manifest["data"].items() if own.get("fingerprint") == provenance.get("data")]
+    samples = provenance.get("samples")
+    split = [f"{' = '.join(splits)} data"] if splits else []
+    return [*split, counted(samples, "sample")] if isinstance(samples, int) else split
+
+
+def _warnings(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:
+    """What a Run that was continued with another model or other data still holds from before."""
+    subject, data = manifest["subject"].get("fingerprint"), provenance.get("data")
+    known = {own.get("fingerprint") for own in manifest["data"].values()}
+    told = []
+    if subject and provenance.get("subject", subject) != subject:
+        told.append(
+            f"This was computed on another model (fingerprint {short(str(provenance['subject']))}) than the one named "
+            "at the top. Examine again to bring it up to date."
+        )
+    if known and data and data not in known:
+        told.append(
+            f"This was computed on data (fingerprint {short(str(data))}) that are none of the splits named at the top. "
+            "Examine again to bring it up to date."
+        )
+    return told
+
+
+def _figures(finding: Finding) -> list[Figure]:
+    """The figures whose arrays the Finding has."""
+    if not {"curve_size", "curve_coverage"} <= finding.arrays.keys():
+        return []
+    svg = curve(
+        finding.arrays["curve_size"],
+        finding.arrays["curve_coverage"],
+        x_label="number of inputs (logarithmic)",
+        y_label="share covered",
+        log_x=True,
+        y_text=percent,
+    )
+    caption = "Saturation: the mean coverage of random subsets of the inputs, by their size."
+    return [Figure(svg, caption)] if svg else []
+
+
+def _picture(name: str, picture: Picture) -> ShownPicture:
+    return ShownPicture(name, "data:image/png;base64," + base64.b64encode(picture.png).decode(), picture.caption)

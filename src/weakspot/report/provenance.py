@@ -1,0 +1,65 @@
+"""How a Finding came about: its provenance line by line, and what it was built from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.finding import Finding
+from weakspot.report.wording import value_text
+
+_FIRST = ("probe", "parameters", "subject", "data", "samples", "execution", "versions")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One line of a provenance; `finding` names the Finding of the same Run that the value is the digest of."""
+
+    path: str
+    value: str
+    finding: str | None = None
+
+
+def origins(finding: Finding, names: Mapping[str, str]) -> list[Origin]:
+    """The provenance, the arrays and the Finding's own digest; `names` has the Run's Findings by digest."""
+    given = finding.provenance
+    ordered = {key: given[key] for key in (*_FIRST, *given) if key in given}
+    lines = [Origin(path, _text(value), names.get(str(value))) for path, value in _leaves("", ordered)]
+    arrays = [Origin(_joined("arrays", name), _kind(array)) for name, array in finding.arrays.items()]
+    return [*lines, *arrays, Origin("digest of this Finding", finding.digest)]
+
+
+def built_from(finding: Finding, names: Mapping[str, str]) -> set[str]:
+    """The Findings of the Run whose digests stand in this one's parameters."""
+    leaves = _leaves("", finding.provenance.get("parameters", {}))
+    return {names[value] for _, value in leaves if isinstance(value, str) and value in names}
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value that holds no others, with its path; a list of such values is one of them."""
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from _leaves(_joined(path, key), item)
+    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
+        for index, item in enumerate(value):
+            yield from _leaves(_joined(path, index + 1), item)
+    elif path:
+        yield path, value
+
+
+def _joined(path: str, key: object) -> str:
+    return f"{path} › {key}" if path else str(key)
+
+
+def _kind(array: np.ndarray) -> str:
+    return f"{array.dtype}, " + (" × ".join(map(str, array.shape)) or "one number")
+
+
+def _text(value: Any) -> str:
+    """Settings are shown as they were given: numbers in full, lists complete."""
+    if isinstance(value, list):
+        return ", ".join(map(_text, value)) or "none"
+    if isinstance(value, float | int | str) and not isinstance(value, bool):
+        return str(value)
+    return "none" if value is None or value == {} else value_text(value)

@@ -1,0 +1,38 @@
+
+"use strict";
+// Without this script the tables are as readable; it only makes their heads into buttons that sort.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  const given = [...body.rows];
+  const heads = [...table.tHead.rows[0].cells];
+  const collator = new Intl.Collator("en", { numeric: true });
+
+  const compare = (column, numeric) => (one, other) => {
+    const [a, b] = [one.cells[column], other.cells[column]];
+    return numeric ? a.dataset.value - b.dataset.value : collator.compare(a.textContent, b.textContent);
+  };
+
+  const sorted = (column, order) => {
+    if (order === "none") return given;
+    const missing = (row) => row.cells[column].classList.contains("missing");
+    const sign = order === "ascending" ? 1 : -1;
+    const by = compare(column, heads[column].classList.contains("number"));
+    const known = given.filter((row) => !missing(row)).sort((a, b) => sign * by(a, b));
+    return [...known, ...given.filter(missing)];
+  };
+
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    head.setAttribute("aria-sort", "none");
+    button.addEventListener("click", () => {
+      const next = { none: "ascending", ascending: "descending", descending: "none" };
+      const order = next[head.getAttribute("aria-sort")];
+      for (const other of heads) other.setAttribute("aria-sort", "none");
+      head.setAttribute("aria-sort", order);
+      body.append(...sorted(column, order));
+    });
+  });
+}

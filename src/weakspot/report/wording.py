@@ -1,0 +1,139 @@
+"""Numbers and names as people read them: four significant digits, thousands separators, percentages for shares."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite, isnan
+from typing import Any
+
+from weakspot.core.finding import Estimate
+
+MISSING = "–"
+_LONGEST_TEXT = 300
+_LONGEST_LIST = 8
+_SHARE = re.compile(r"(?<![a-z])shares?(?![a-z])", re.IGNORECASE)
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class ShownEstimate:
+    """One line of a summary, ready to print."""
+
+    label: str
+    value: str
+    interval: str
+    confidence: str
+    about: str
+
+
+def show_estimate(name: str, estimate: Estimate) -> ShownEstimate:
+    """An estimate in words; an interval without a stated confidence says so."""
+    share = is_share(name, estimate)
+    interval = interval_text(estimate, share=share)
+    level = percent(estimate.confidence) + " confidence" if estimate.confidence else "confidence not stated"
+    return ShownEstimate(
+        label=label(name),
+        value=value_text(estimate.value, share=share),
+        interval=interval,
+        confidence=level if interval else "",
+        about=estimate.about,
+    )
+
+
+def is_share(name: str, estimate: Estimate) -> bool:
+    """Whether the estimate says that it is a share, and all its numbers can be one.
+
+    >>> is_share("weak_share", Estimate(0.5)), is_share("ratio", Estimate(0.5)), is_share("shared", Estimate(0.5))
+    (True, False, False)
+    """
+    numbers = [number for number in (estimate.value, estimate.low, estimate.high) if number is not None]
+    possible = all(isinstance(number, float) and 0 <= number <= 1 for number in numbers)
+    return bool(numbers) and possible and bool(_SHARE.search(name) or _SHARE.search(estimate.about))
+
+
+def interval_text(estimate: Estimate, *, share: bool = False) -> str:
+    """From where to where, or the one bound there is, or nothing."""
+    low, high = (None if end is None else value_text(end, share=share) for end in (estimate.low, estimate.high))
+    if low is not None and high is not None:
+        return f"{low} to {high}"
+    if low is not None:
+        return f"at least {low}"
+    return "" if high is None else f"at most {high}"
+
+
+def value_text(value: Any, *, share: bool = False) -> str:
+    """Any value of a summary, a table or a provenance as text.
+
+    >>> [value_text(value) for value in (None, True, 12200, 0.30327868, "a", [1, 2.5], b"abc")]
+    ['–', 'yes', '12,200', '0.3033', 'a', '1, 2.5', '3 bytes']
+    """
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float | Decimal):
+        return percent(float(value)) if share else number(value)
+    if isinstance(value, bytes):
+        return counted(len(value), "byte")
+    if isinstance(value, Mapping):
+        return value_text([f"{key}: {value_text(item)}" for key, item in value.items()])
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        more = [f"… ({number(len(value))} in all)"] if len(value) > _LONGEST_LIST else []
+        return ", ".join([*map(value_text, value[:_LONGEST_LIST]), *more])
+    text = str(value)
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+
+
+def number(value: float | Decimal) -> str:
+    """Whole numbers in full, others to four significant digits, very large and very small ones as powers of ten.
+
+    >>> [number(value) for value in (1234567, 1234.56, 0.81967, -0.5, 0.0000123456, 0.0)]
+    ['1,234,567', '1,235', '0.8197', '−0.5', '1.235 × 10⁻⁵', '0']
+    """
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "−")
+    real = float(value) or 0.0  # minus zero is zero
+    if not isfinite(real):
+        return "not a number" if isnan(real) else "∞" if real > 0 else "−∞"
+    if real != 0 and not 1e-4 <= abs(real) < 1e15:
+        mantissa, _, exponent = f"{real:.3e}".partition("e")
+        shown = f"{float(mantissa):.4g} × 10{str(int(exponent)).translate(_RAISED)}"
+    else:
+        shown = f"{real:,.0f}" if abs(real) >= 999.95 else f"{real:.4g}"
+    return shown.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share in percent; what is not all is never rounded up to all.
+
+    >>> print(percent(0.95), percent(1.0), percent(0.999999), sep=", ")
+    95 %, 100 %, > 99.99 %
+    """
+    return "> 99.99\u00a0%" if 0.99995 <= share < 1 else f"{number(100 * share)}\u00a0%"
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "class")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number(count)} {noun}{ending}"
+
+
+def label(name: str) -> str:
+    """A name as a heading: without the room before the dot, with spaces.
+
+    >>> label("coverage.neuron_coverage"), label("weak_share")
+    ('Neuron coverage', 'Weak share')
+    """
+    words = name.partition(".")[2] or name
+    spaced = words.replace("_", " ").strip() or name
+    return spaced[:1].upper() + spaced[1:]
+
+
+def short(fingerprint: str) -> str:
+    """Enough of a digest to tell it from others by eye."""
+    return fingerprint[:12]

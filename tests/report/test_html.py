@@ -1,0 +1,255 @@
+import base64
+import re
+import subprocess
+import sys
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.report.reading import Node, read
+from tests.report.samples import HOSTILE, MODEL, QUOTED, neighbours, provenance
+from weakspot.core.errors import RunError
+from weakspot.core.finding import Estimate, Finding, Picture
+from weakspot.core.run import Run
+from weakspot.report import render, write_report
+
+
+def section(page: Node, name: str) -> Node:
+    return page.one("article", id=f"finding-{name}")
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_head_names_the_model_its_task_and_its_data(run: Run) -> None:
+    page = read(render(run))
+    head = page.one("header").text
+    assert page.one("title").text == "Net<b> · weakspot report"
+    assert page.one("h1").text == "Net<b>"
+    for said in (
+        "classification",
+        MODEL[:12],
+        "Data: train 1,200 samples",
+        "Data: test 300 samples",
+        "cat, " + HOSTILE,
+    ):
+        assert said in head
+    assert MODEL not in head
+
+
+def test_the_overview_has_each_finding_with_its_first_number_and_a_link(run: Run) -> None:
+    page = read(render(run))
+    lines = {line.one("a").attributes["href"]: line.text for line in page.one("nav").all("li")}
+    assert [href.removeprefix("#finding-") for href in lines] == [
+        "coverage.sections",
+        "robustness.neighbours",
+        "bare",
+        "coverage.ranges",
+    ]
+    assert "81.97 %" in flat(lines["#finding-coverage.sections"])
+    assert HOSTILE in lines["#finding-robustness.neighbours"]
+    assert "Groundwork for Sections" in lines["#finding-coverage.ranges"]
+
+
+def test_the_overview_gives_the_interval_of_the_first_number(run: Run) -> None:
+    run.save(Finding("robustness.weak", summary={"weak_share": Estimate(0.5, 0.25, 0.75, 0.95)}))
+    (line,) = [li for li in read(render(run)).one("nav").all("li") if "Weak" in li.one("a").text]
+    assert flat(line.text) == "Weak 50 % Weak share 25 % to 75 % (95 % confidence)"
+
+
+def test_every_link_leads_somewhere_and_every_id_is_unique(run: Run) -> None:
+    page = read(render(run))
+    ids = [node.attributes["id"] for node in page.walk() if "id" in node.attributes]
+    assert len(ids) == len(set(ids))
+    links = {node.attributes["href"] for node in page.all("a")}
+    assert len(links) > 5
+    assert links <= {f"#{name}" for name in ids}
+    labels = {node.attributes["aria-labelledby"] for node in page.walk() if "aria-labelledby" in node.attributes}
+    assert labels <= set(ids)
+
+
+def test_the_summary_is_a_table_of_value_interval_and_meaning(run: Run) -> None:
+    rows = section(read(render(run)), "coverage.sections").one("table", class_="summary").one("tbody").all("tr")
+    assert [flat(row.text) for row in rows] == [
+        "Coverage share of the targets 81.97 %",
+        "Unseen share still to come 25 % 12.5 % to 50 % (95 % confidence)",
+        "Targets 12,200",
+    ]
+
+
+def test_values_that_are_no_numbers_are_shown_too(run: Run) -> None:
+    rows = section(read(render(run)), "robustness.neighbours").one("table", class_="summary").one("tbody").all("tr")
+    assert [row.one("td").text for row in rows] == [HOSTILE, "–", "yes"]
+
+
+def test_hostile_names_stay_text(run: Run) -> None:
+    page = read(render(run))
+    assert len(page.all("script")) == 1
+    assert "alert" not in page.one("script").text
+    assert not [node for node in page.walk() for name in node.attributes if name.startswith("on")]
+    found = section(page, "robustness.neighbours")
+    (picture,) = page.all("img")
+    assert picture.attributes["alt"] == f"Picture {QUOTED}"
+    assert found.one("figcaption").text == HOSTILE
+    assert found.one("table", class_="sortable").one("tbody").all("td")[0].children == [QUOTED]
+    assert HOSTILE in found.one("p", class_="about").text
+    assert HOSTILE in found.one("details").text
+
+
+def test_the_page_asks_for_nothing(run: Run) -> None:
+    text = render(run)
+    page = read(text)
+    assert not page.all("link") and not page.all("iframe")
+    assert "url(" not in text and "@import" not in text and "//" not in text.replace("// Without this script", "")
+    sources = [node.attributes[name] for node in page.walk() for name in ("src", "srcset") if name in node.attributes]
+    assert sources and all(source.startswith("data:image/png;base64,") for source in sources)
+
+
+def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page(run: Run) -> None:
+    text = render(run)
+    policy = read(text).one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    for tag in ("style", "script"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(sha256(content.encode()).digest()).decode()
+        assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
+    assert rules["default-src"] == "'none'" and rules["img-src"] == "data:"
+    assert " style=" not in text, "the policy would block a style attribute"
+
+
+def test_the_pictures_are_those_of_the_finding(run: Run) -> None:
+    source = read(render(run)).one("img").attributes["src"]
+    (picture,) = neighbours().media.values()
+    assert base64.b64decode(source.partition(",")[2]) == picture.png
+
+
+def test_a_picture_without_a_caption_still_has_alt_text(run: Run) -> None:
+    run.save(Finding("plain", media={"one": Picture(b"png", "")}))
+    found = section(read(render(run)), "plain")
+    assert found.one("img").attributes["alt"] == "Picture one"
+    assert not found.all("figcaption")
+
+
+def test_a_long_table_is_cut_and_says_so(run: Run) -> None:
+    found = section(read(render(run)), "robustness.neighbours")
+    assert len(found.one("table", class_="sortable").one("tbody").all("tr")) == 200
+    said = found.one("p", class_="extent").text
+    assert "first 200 of 300 rows" in said
+    assert "Sorting orders the rows shown only." in said
+    assert "findings/robustness.neighbours/table.parquet" in said
+    assert (run.folder / "findings/robustness.neighbours/table.parquet").is_file()
+
+
+def test_tables_tell_what_their_cells_belong_to(run: Run) -> None:
+    tables = read(render(run)).all("table")
+    assert len(tables) > 4
+    for table in tables:
+        assert table.one("caption").text
+        assert all(head.attributes.get("scope") in ("row", "col") for head in table.all("th"))
+
+
+def test_wide_tables_scroll_in_a_box_that_the_keyboard_reaches(run: Run) -> None:
+    for table in read(render(run)).all("div", class_="box"):
+        assert table.attributes["tabindex"] == "0" and table.attributes["role"] == "region"
+        assert table.attributes["aria-label"]
+
+
+def test_headings_come_in_order_and_landmarks_are_there(run: Run) -> None:
+    page = read(render(run))
+    levels = [int(node.tag[1]) for node in page.walk() if re.fullmatch("h[1-6]", node.tag)]
+    assert levels.count(1) == 1 and levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert all(page.one(landmark) for landmark in ("header", "nav", "main", "footer"))
+    assert page.one("html").attributes["lang"] == "en"
+
+
+def test_coverage_is_never_a_verdict(run: Run) -> None:
+    page = read(render(run))
+    for name in ("coverage.sections", "coverage.ranges"):
+        said = section(page, name).one("p", class_="caution").text
+        assert said.startswith("Coverage is no measure of quality by itself")
+        assert "Harel-Canada et al." in said and "could be misleading" in said
+    assert "Coverage is no measure of quality by itself" in page.one("nav").text
+    assert not section(page, "robustness.neighbours").all("p", class_="caution")
+
+
+def test_the_saturation_curve_is_drawn(run: Run) -> None:
+    page = read(render(run))
+    drawing = section(page, "coverage.sections").one("figure", class_="drawing")
+    assert "81.97\u00a0% at 300" in drawing.one("svg").attributes["aria-label"]
+    assert drawing.one("figcaption").text
+    assert not section(page, "robustness.neighbours").all("svg")
+
+
+def test_how_it_was_computed_is_told_in_full_and_linked(run: Run) -> None:
+    details = section(read(render(run)), "coverage.sections").one("details")
+    assert "open" not in details.attributes
+    lines = {row.one("th").text: row.one("td") for row in details.all("tr")}
+    assert lines["subject"].text == MODEL
+    assert lines["parameters › parts › 1 › degrees"].text == "30"
+    assert lines["parameters › ranges"].one("a").attributes["href"] == "#finding-coverage.ranges"
+    assert run["coverage.ranges"].digest in lines["parameters › ranges"].text
+    assert lines["arrays › curve_size"].text == "int64, 3"
+    assert lines["digest of this Finding"].text == run["coverage.sections"].digest
+
+
+def test_a_finding_says_over_which_data(run: Run) -> None:
+    page = read(render(run))
+    assert "test data" in section(page, "coverage.sections").one("p", class_="where").text
+    assert "train data 300 samples" in section(page, "coverage.ranges").one("p", class_="where").text
+    assert not page.all("p", class_="warning")
+
+
+def test_a_finding_of_another_model_or_other_data_is_marked(run: Run) -> None:
+    run.save(Finding("old", provenance=provenance(subject="d" * 64, data="e" * 64)))
+    warnings = [node.text for node in section(read(render(run)), "old").all("p", class_="warning")]
+    assert len(warnings) == 2
+    assert "another model (fingerprint dddddddddddd)" in warnings[0]
+    assert "data (fingerprint eeeeeeeeeeee)" in warnings[1]
+
+
+def test_a_finding_with_nothing_but_a_name_is_shown(run: Run) -> None:
+    found = section(read(render(run)), "bare")
+    assert found.one("h3").text == "Bare"
+    assert "holds no numbers" in found.text
+    assert [row.one("th").text for row in found.all("tr")] == ["digest of this Finding"]
+
+
+def test_an_empty_run_gives_a_page_that_says_so(tmp_path: Path) -> None:
+    page = read(render(Run.create(tmp_path / "new")))
+    assert page.one("h1").text == "Unnamed model"
+    assert "no Findings yet" in page.one("nav").text
+    assert "0 Findings" in page.one("footer").text
+
+
+def test_the_same_run_gives_the_same_bytes_wherever_it_lies(run: Run, tmp_path: Path) -> None:
+    first = write_report(run, tmp_path / "one.html").read_bytes()
+    run.folder.rename(tmp_path / "moved")
+    second = write_report(Run.open(tmp_path / "moved"), tmp_path / "deep" / "two.html").read_bytes()
+    assert first == second
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "taken.html"
+    target.mkdir()
+    with pytest.raises(RunError, match=r"cannot write .*taken\.html: .*; check free space and permissions"):
+        write_report(run, target)
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "taken.html"}
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"cannot read .*run\.json: No such file or directory; is this a weakspot run\?"):
+        write_report(Run(tmp_path), tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_torch_is_never_loaded(run: Run, tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from weakspot.core.run import Run; from weakspot.report import *; "
+        "write_report(Run.open(sys.argv[1]), Path(sys.argv[2])); print('torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(run.folder), str(tmp_path / "report.html")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
