@@ -1,0 +1,74 @@
+"""What the commands print: for people as lines, for programs as entries of JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from weakspot.core.finding import Finding
+    from weakspot.core.layers import Layer
+    from weakspot.core.plan import Cost
+
+
+def finding_entry(finding: "Finding") -> dict[str, Any]:
+    """A Finding without its table and arrays."""
+    from weakspot.core.digest import canonical
+
+    rows = 0 if finding.table is None else finding.table.num_rows
+    return {"name": finding.name, "about": finding.about, "summary": canonical(finding.summary), "rows": rows}
+
+
+def print_finding(finding: "Finding", rows: int) -> None:
+    """Name, summary, and so many rows of the table."""
+    typer.echo(f"\n{finding.name}: {finding.about}")
+    width = max([20, *map(len, finding.summary)])
+    for name, estimate in finding.summary.items():
+        typer.echo(f"  {name:<{width}} {estimate!s:<28} {estimate.about}")
+    if rows and finding.table is not None:
+        shown = finding.table.slice(0, rows)
+        print_table(shown.column_names, [list(map(str, row.values())) for row in shown.to_pylist()])
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns of equal width."""
+    widths = [max(len(line[i]) for line in [columns, *rows]) for i in range(len(columns))]
+    for line in [columns, *rows]:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def cost_entry(cost: "Cost", names: Mapping[str, str]) -> dict[str, Any]:
+    """One pass of a plan."""
+    return {
+        "split": cost.planned.split,
+        "questions": [names[step.key] for step in cost.planned.steps],
+        "reused": list(cost.reused),
+        "samples": cost.samples,
+        "forward_passes_per_sample": cost.forward_passes,
+        "seconds": cost.seconds,
+        "state_bytes": cost.state_bytes,
+        "row_bytes": cost.row_bytes,
+    }
+
+
+def print_costs(costs: Sequence["Cost"], names: Mapping[str, str]) -> None:
+    """The passes of a plan, what is asked in each, and what they cost."""
+    for number, cost in enumerate(costs, start=1):
+        typer.echo(
+            f"pass {number} over {cost.planned.split}: {cost.samples:,} samples × {cost.forward_passes} forward "
+            f"passes, about {cost.seconds:,.0f} s, state {cost.state_bytes / 1e6:,.1f} MB, "
+            f"rows {cost.row_bytes / 1e6:,.1f} MB"
+        )
+        for step in cost.planned.steps:
+            name = names[step.key]
+            typer.echo(f"  {name}{' (there already)' if name in cost.reused else ''}")
+    typer.echo(f"in all about {sum(cost.seconds for cost in costs):,.0f} s")
+
+
+def print_layers(layers: Sequence["Layer"]) -> None:
+    """Name, kind, shape of the output, and the activation that follows."""
+    rows = [
+        [layer.label, layer.kind, "×".join(map(str, layer.shape)), layer.activation or "", "yes" * layer.weighted]
+        for layer in layers
+    ]
+    print_table(["layer", "kind", "output", "activation", "in all"], rows)

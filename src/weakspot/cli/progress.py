@@ -1,0 +1,37 @@
+"""A progress bar with rate and time left, on standard error."""
+
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
+
+
+class Bar:
+    """Draws one bar per pass over the data."""
+
+    def begin(self, what: str, *, total: int, done: int = 0) -> None:
+        """A new bar; what an earlier run finished is counted as done."""
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            console=Console(file=sys.stderr),
+        )
+        self._task = self._progress.add_task(what, total=total, completed=done)
+        self._progress.start()
+
+    def advance(self, samples: int) -> None:
+        """Move on."""
+        self._progress.advance(self._task, samples)
+
+    def end(self) -> None:
+        """Leave the bar as it is."""
+        self._progress.stop()

@@ -1,0 +1,162 @@
+"""Who may import whom: the table of docs/architecture.md, enforced."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+ROOMS = {"coverage", "robustness", "classes", "causes", "lesions"}
+TORCH_FREE = {f"weakspot.core.{name}" for name in ("finding", "run", "errors", "digest", "files")}
+READERS = {*TORCH_FREE, "weakspot.data.images", "weakspot._version"}
+NOTHING_ELSE = {"weakspot", "weakspot._version"}
+
+
+def module_name(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted((SOURCE / "weakspot").rglob("*.py"))}
+
+
+def type_checking(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def imports(tree, *, lazy=True):
+    """Every module that is imported, with those of `from package import module`; hints for type checkers left out."""
+    for node in ast.iter_child_nodes(tree):
+        if type_checking(node):
+            continue
+        if not lazy and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module
+            yield from (f"{node.module}.{a.name}" for a in node.names if f"{node.module}.{a.name}" in MODULES)
+        else:
+            yield from imports(node, lazy=lazy)
+
+
+def imported(name, **options):
+    return set(imports(ast.parse(MODULES[name].read_text(encoding="utf-8")), **options))
+
+
+def top(module):
+    return module.partition(".")[0]
+
+
+def package(module):
+    """The folder below weakspot, or the module where it lies directly there."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def own(names):
+    """Those of weakspot's own modules, packages along the way left out."""
+    return {name for name in names if top(name) == "weakspot" and name not in NOTHING_ELSE}
+
+
+def foreign(names):
+    """What neither weakspot nor the standard library offers."""
+    return {top(name) for name in names} - {"weakspot"} - set(sys.stdlib_module_names)
+
+
+def may_import(module):
+    """Which packages of weakspot a module may import; None for all."""
+    room = package(module)
+    if room == "core" or room == "":
+        return {"core"} if room else set()
+    if room == "statistics":
+        return {"statistics"}
+    if room in ("relevance", "looks", "data"):
+        return {"core", room}
+    if room in ROOMS:
+        return {"core", "relevance", "looks", "data", "statistics", room}
+    if room == "report":
+        return {"report"}
+    return None
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_weakspots_own_imports_keep_to_the_table(module):
+    allowed = may_import(module)
+    extra = {"report": READERS, "statistics": {"weakspot.core.errors"}}.get(package(module), set())
+    for name in own(imported(module)):
+        assert package(name) != "cli" or package(module) == "cli", f"{module} imports {name}: nobody imports cli"
+        if allowed is not None and name not in extra:
+            parents = {f"weakspot.{part}" for part in ("core", "data")} if package(module) == "report" else set()
+            assert package(name) in allowed or name in parents, f"{module} must not import {name}"
+
+
+def test_asking_and_laws_may_import_everything_but_cli():
+    for module in MODULES:
+        if package(module) in ("asking", "laws"):
+            assert not {name for name in own(imported(module)) if package(name) == "cli"}
+
+
+@pytest.mark.parametrize("module", sorted(TORCH_FREE))
+def test_what_reads_a_run_needs_numpy_and_pyarrow_only(module):
+    names = imported(module)
+    assert foreign(names) <= {"numpy", "pyarrow"}
+    assert own(names) <= TORCH_FREE
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "core"])
+def test_the_core_needs_torch_numpy_and_pyarrow_only(module):
+    assert foreign(imported(module)) <= {"numpy", "pyarrow", "torch"}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "statistics"])
+def test_statistics_need_numpy_and_scipy_only(module):
+    assert foreign(imported(module)) <= {"numpy", "scipy"}
+
+
+def reachable(module, seen=None):
+    """Everything that importing a module, or calling anything in it, loads of weakspot."""
+    seen = set() if seen is None else seen
+    for name in own(imported(module)) & MODULES.keys():
+        if name not in seen:
+            seen.add(name)
+            reachable(name, seen)
+    return seen | {module}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "report"])
+def test_a_report_never_loads_torch(module):
+    for name in reachable(module):
+        assert "torch" not in foreign(imported(name)), f"{module} reaches {name}, which imports torch"
+
+
+@pytest.mark.parametrize("module", ["weakspot", "weakspot.cli.main", "weakspot.asking"])
+def test_nothing_heavy_is_loaded_before_it_is_needed(module):
+    loaded = {module} | {name for name in own(imported(module, lazy=False)) if name in MODULES}
+    for name in loaded:
+        assert not foreign(imported(name, lazy=False)) & {"torch", "pyarrow", "numpy", "scipy", "sklearn"}, name
+
+
+def test_the_walk_sees_what_there_is():
+    """A walk that finds nothing would forbid nothing."""
+    assert {"weakspot.core.taps", "weakspot.cli.main", "weakspot.robustness.neighbours"} <= MODULES.keys()
+    assert "weakspot.looks.variations" in imported("weakspot.robustness.neighbours")
+    assert "weakspot.core.run" in imported("weakspot.cli.main")
+    assert "weakspot.core.run" not in imported("weakspot.cli.main", lazy=False)
+    assert foreign(imported("weakspot.core.taps")) == {"numpy", "torch"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import a.b, c", {"a.b", "c"}),
+        ("from a.b import c", {"a.b"}),
+        ("def f():\n    try:\n        import a\n    except ImportError:\n        import b", {"a", "b"}),
+        ("if TYPE_CHECKING:\n    import a", set()),
+        ("from weakspot import asking", {"weakspot", "weakspot.asking"}),
+    ],
+)
+def test_how_imports_are_found(text, expected):
+    assert set(imports(ast.parse(text))) == expected
