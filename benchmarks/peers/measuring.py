@@ -1,0 +1,83 @@
+"""What the benchmarks share: interleaved timing, peak memory, the machine's name, and one way to write results."""
+
+import csv
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+SHARED = Path(os.environ.get("WEAKSPOT_SHARED", Path(__file__).resolve().parents[2].parent / "shared"))
+
+
+def machine(device: str) -> str:
+    """The processor or GPU, the number of threads, and torch's version."""
+    if device.startswith("cuda"):
+        return f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
+    names = [line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")]
+    name = names[0] if names else platform.processor()
+    return f"{name}, {torch.get_num_threads()} threads, torch {torch.__version__}"
+
+
+def _cpu_lines() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def interleaved(tasks: Mapping[str, Callable[[], Any]], repeats: int, device: str = "cpu") -> dict[str, list[float]]:
+    """Seconds of each task, one after another in every round, so that all meet the same load; one round warms up."""
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for round_number in range(repeats + 1):
+        for name, task in tasks.items():
+            _wait(device)
+            begun = time.perf_counter()
+            task()
+            _wait(device)
+            if round_number:
+                seconds[name].append(time.perf_counter() - begun)
+    return seconds
+
+
+def _wait(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def ratio(seconds: Mapping[str, Sequence[float]], task: str, base: str) -> float:
+    """Median over the rounds of task / base."""
+    return statistics.median(t / b for t, b in zip(seconds[task], seconds[base], strict=True))
+
+
+def architectures() -> Any:
+    """The definitions of the trained models, from the shared folder."""
+    folder = SHARED / "models"
+    if not folder.is_dir():
+        sys.exit(f"needs the shared models: {folder} is missing, set $WEAKSPOT_SHARED")
+    sys.path.insert(0, str(folder))
+    import architectures
+
+    return architectures
+
+
+def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Replace the rows of the machines measured now, keep those of others."""
+    measured = {row["machine"] for row in rows}
+    kept = [row for row in _read(path) if row["machine"] not in measured]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows([*kept, *rows])
+    for row in rows:
+        print("  ".join(f"{key}={value}" for key, value in row.items()))
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
