@@ -1,6 +1,6 @@
-"""ε-plus relevance of 64 images against a forward+backward pass, zennit and captum, interleaved in one run.
+"""ε-plus relevance of a batch against a forward+backward pass, zennit and captum, interleaved in one run.
 
-Usage: python benchmarks/peers/relevance_speed.py [--device cuda] [--repeats 10] [--threads 2]
+Usage: python benchmarks/peers/relevance_speed.py [--device cuda] [--images 64] [--repeats 10] [--threads 2]
 """
 
 import argparse
@@ -17,8 +17,9 @@ from weakspot.relevance import epsilon_plus, relevance
 BAR = {"weakspot": "≤ 2.5, below zennit and captum"}
 
 
-def measure(name: str, device: str, repeats: int) -> list[dict[str, object]]:
-    net, batch = network(name, device), images(64, device)[0]
+def measure(name: str, device: str, count: int, repeats: int) -> list[dict[str, object]]:
+    net, some = network(name, device), images(min(count, 512), device)[0]
+    batch = some.repeat(-(-count // len(some)), 1, 1, 1)[:count]
     peer_nets = {peer: network(name, device) for peer in ("zennit", "captum")}  # so that their hooks disturb no one
 
     def train() -> None:
@@ -52,7 +53,7 @@ def measure(name: str, device: str, repeats: int) -> list[dict[str, object]]:
         timed = task in seconds
         rows.append(
             {
-                "machine": f"{machine(device)}",
+                "machine": f"{machine(device)}, {count} images",
                 "net": name,
                 "task": task,
                 "milliseconds": round(1000 * statistics.median(seconds[task]), 1) if timed else "",
@@ -70,12 +71,14 @@ def measure(name: str, device: str, repeats: int) -> list[dict[str, object]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--images", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    rows = [row for name in ("ResN", "Vgg16Half") for row in measure(name, options.device, options.repeats)]
+    nets = ("ResN", "Vgg16Half")
+    rows = [row for net in nets for row in measure(net, options.device, options.images, options.repeats)]
     write(Path(__file__).with_suffix(".csv"), rows)
 
 

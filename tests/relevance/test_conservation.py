@@ -137,3 +137,29 @@ def test_gradient_times_input_with_in_place_layers_behind_a_tap():
     x = torch.randn(3, 4)
     found, expected = (relevance(m, x, method=lrp.GradientTimesInput(), layers=["0"]) for m in (model, plain))
     torch.testing.assert_close(found.layers["0"], expected.layers["0"])
+
+
+PROMISES = {
+    "LRP-0": Composite(dense=LRP0(), convolution=LRP0()),
+    "epsilon": Composite(dense=Epsilon(1e-9), convolution=Epsilon(1e-9)),
+    "gamma": Composite(dense=lrp.Gamma(0.25), convolution=lrp.Gamma(0.25)),
+    "z-plus": Composite(dense=lrp.ZPlus(), convolution=lrp.ZPlus()),
+    "alpha-beta": Composite(dense=lrp.AlphaBeta(2, 1), convolution=lrp.AlphaBeta(2, 1)),
+    "flat at the input": Composite(dense=lrp.ZPlus(), convolution=lrp.ZPlus(), first=lrp.Flat()),
+    "w-square at the input": Composite(dense=lrp.ZPlus(), convolution=lrp.ZPlus(), first=lrp.WSquare()),
+    "z-box at the input": Composite(dense=lrp.ZPlus(), convolution=lrp.ZPlus(), first=lrp.ZBox(0.0, 1.0)),
+    "epsilon-plus-flat": lrp.epsilon_plus_flat(epsilon=1e-9),
+}
+
+
+@pytest.mark.parametrize("composite", PROMISES.values(), ids=PROMISES)
+def test_without_biases_every_layer_holds_what_each_sample_began_with(composite):
+    torch.manual_seed(1)
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, bias=False), nn.ReLU(), nn.Conv2d(16, 16, 3, bias=False), nn.ReLU(inplace=True),
+        nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16 * 4 * 4, 32, bias=False), nn.ReLU(), nn.Linear(32, 10, bias=False),
+    )  # fmt: skip
+    layers = [f"{index}:input" for index in (2, 6, 8)]
+    found = relevance(model, torch.rand(8, 3, 12, 12), method=composite, layers=layers)
+    for values in (found.input, *found.layers.values()):
+        torch.testing.assert_close(values.flatten(1).sum(1), found.start, rtol=1e-4, atol=0)

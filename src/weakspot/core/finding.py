@@ -149,6 +149,13 @@ class Finding:
         )
 
 
+def table_of(columns: Mapping[str, Any]) -> "pa.Table":
+    """A table from its columns."""
+    import pyarrow as pa  # over a second to import, so not before the first table
+
+    return pa.table({name: np.asarray(column) for name, column in columns.items()})
+
+
 def verify(folder: Path) -> None:
     """Raise if any byte of a saved Finding differs from what its index says."""
     index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)

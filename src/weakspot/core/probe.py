@@ -12,7 +12,7 @@ import torch
 
 from weakspot.core.digest import canonical
 from weakspot.core.errors import ConfigError, ProbeError
-from weakspot.core.finding import Finding
+from weakspot.core.finding import Finding, table_of
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation, Setting
 from weakspot.core.rows import RowTable, RowWriter
@@ -111,7 +111,7 @@ class Probe(ABC):
     def finding(self, *, table: Mapping[str, Any] | None = None, **parts: Any) -> Finding:
         """A Finding under this probe's name; `table` by columns, `about` the first line of the docstring."""
         about = (type(self).__doc__ or "").strip().partition("\n")[0]
-        return Finding(name=self.name(), about=about, table=None if table is None else _table(table), **parts)
+        return Finding(name=self.name(), about=about, table=None if table is None else table_of(table), **parts)
 
     def parameters(self) -> dict[str, Any]:
         """The options as plain JSON; an option that is a Finding stands there by its digest."""
@@ -152,12 +152,6 @@ class Probe(ABC):
         for name in self.row_names():
             store: RowStore = getattr(self, name)
             store._writer, store._table = None, RowTable(name, shards, scratch, self.setting.ids)
-
-
-def _table(columns: Mapping[str, Any]) -> Any:
-    import pyarrow as pa  # over a second to import, so not before the first table
-
-    return pa.table({name: np.asarray(column) for name, column in columns.items()})
 
 
 def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:

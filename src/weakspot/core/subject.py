@@ -1,5 +1,6 @@
 """The Subject: the model under test, and the only place that knows about its normalisation, device and outputs."""
 
+import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -122,6 +123,12 @@ class Subject:
             self.model.eval()
             _move(self.model, self.device, stack)
             yield self.forward
+
+    def with_model(self, model: nn.Module) -> "Subject":
+        """The same subject with another model in its place, for instance one trained further."""
+        twin = copy.copy(self)
+        twin.model, twin._lent, twin.replays, twin._fingerprint = model, False, None, None
+        return twin
 
     def _return(self) -> None:
         self._lent, self.replays = False, None

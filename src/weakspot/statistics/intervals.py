@@ -31,7 +31,7 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike, *, confidence: floa
     >>> round(float(low), 3), round(float(high), 3)
     (0.49, 0.943)
     """
-    successes, trials, z = *_checked_share(successes, trials), _normal_quantile(confidence)
+    successes, trials, z = *_checked_share(successes, trials), normal_quantile(confidence)
     # multiplied through by n, so that no trials need no case of their own
     scale, centre = trials + z**2, successes + z**2 / 2
     spread = z * np.sqrt(_variance(successes, trials) + z**2 / 4)
@@ -140,5 +140,6 @@ def _tail(confidence: float) -> float:
     return (1 - confidence) / 2
 
 
-def _normal_quantile(confidence: float) -> float:
+def normal_quantile(confidence: float) -> float:
+    """How many standard deviations of a normal distribution lie on either side: 1.96 for 95 %."""
     return float(-ndtri(_tail(confidence)))

@@ -1,0 +1,6 @@
+"""Repair: train a model further on what it gets wrong, and show what that changed."""
+
+from weakspot.repair.comparing import Answers, compared
+from weakspot.repair.training import Recipe, retrained
+
+__all__ = ["Answers", "Recipe", "compared", "retrained"]
