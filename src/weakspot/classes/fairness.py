@@ -1,0 +1,84 @@
+"""Fairness seen from outside: does accuracy differ between groups of images, and how surely?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from weakspot.core.errors import DataError
+from weakspot.statistics import Interval, difference_interval, wilson_interval
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class GroupAccuracy:
+    """Accuracy of each group of images; one entry per group."""
+
+    groups: tuple[str, ...]
+    correct: Whole
+    images: Whole
+
+    @property
+    def accuracy(self) -> Floats:
+        """Share of the group's images that are right."""
+        return self.correct / self.images
+
+    def interval(self, *, confidence: float = 0.95) -> Interval:
+        """Wilson's interval of each accuracy."""
+        return wilson_interval(self.correct, self.images, confidence=confidence)
+
+
+@dataclass(frozen=True)
+class AccuracyGaps:
+    """Differences in accuracy between every two groups, the largest first; one entry per pair of groups."""
+
+    pairs: Whole
+    """Numbers of both groups, the one with the higher accuracy first; pairs × 2."""
+    difference: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def sure(self) -> NDArray[np.bool_]:
+        """Whether the interval leaves out zero."""
+        return self.low > 0
+
+
+def group_accuracy(correct: ArrayLike, groups: ArrayLike) -> GroupAccuracy:
+    """Accuracy per group of a metadata column.
+
+    Args:
+        correct: whether each image is right.
+        groups: name of each image's group.
+
+    >>> group_accuracy([True, False, True], ["man", "woman", "man"]).accuracy
+    array([1., 0.])
+    """
+    right, names = np.asarray(correct, dtype=np.bool_), np.asarray(groups).astype(np.str_)
+    if right.shape != names.shape or right.ndim != 1 or not right.size:
+        raise DataError(f"expected one group per image, got {right.shape} images and {names.shape} groups.")
+    labels, number, images = np.unique(names, return_inverse=True, return_counts=True)
+    return GroupAccuracy(tuple(labels.tolist()), np.bincount(number, right).astype(np.int64), images)
+
+
+def accuracy_gaps(accuracy: GroupAccuracy, *, confidence: float = 0.95) -> AccuracyGaps:
+    """Differences in accuracy between every two groups, with Newcombe's interval, the largest first.
+
+    All intervals hold together with the given confidence: each is taken at 1 − (1 − confidence)/pairs (Bonferroni),
+    so that many groups do not make a difference out of chance.
+    """
+    order = np.argsort(-accuracy.accuracy, kind="stable")
+    pairs = np.array(list(combinations(order, 2)), dtype=np.int64).reshape(-1, 2)
+    if not len(pairs):
+        raise DataError(f"expected two or more groups to compare, got {len(accuracy.groups)}.")
+    correct, images = accuracy.correct[pairs].T, accuracy.images[pairs].T
+    each = 1 - (1 - confidence) / len(pairs)
+    low, high = difference_interval(correct[0], images[0], correct[1], images[1], confidence=each)
+    difference = correct[0] / images[0] - correct[1] / images[1]
+    largest = np.argsort(-difference, kind="stable")
+    return AccuracyGaps(pairs[largest], difference[largest], low[largest], high[largest])

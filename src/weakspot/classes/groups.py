@@ -1,0 +1,195 @@
+"""Groups of images: is the network less accurate for some of them, and do they look different from inside?"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weakspot.classes.activation import activation_probability
+from weakspot.classes.bias import Near, limit_of, triplet_scores
+from weakspot.classes.distance import activation_distance
+from weakspot.classes.fairness import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
+from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
+from weakspot.classes.seen import Seen, answers, neural_path
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.layers import Side
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.taps import Tap
+
+NAME_BYTES = 64
+"""Rows hold numbers: the name of a group is kept as so many bytes."""
+
+
+class GroupFairness(Probe):
+    """Differences in accuracy between groups of images, with how differently the network treats them from inside.
+
+    From outside: accuracy per group and the difference of every two, with intervals that hold together. From inside,
+    after DeepInspect (Tian et al. 2020): the distance between what two groups activate, and the average bias over the
+    predicted classes c, |Δ(c, a) − Δ(c, b)|/(Δ(c, a) + Δ(c, b)), which says beside which class the groups part. With
+    several labels per image, an image is right if all its labels are.
+
+    groups: the column of the metadata that names each image's group; by default the images' true class.
+    threshold: above which a neuron counts as active.
+    layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: where to look at a layer: its "output", before normalisation and activation, its "input", or "activated".
+    near: how near a class must be to either group to count: "pairs", "matrix", a distance, or none, as in `ClassPairs`.
+    least_images: below which a group or class is left out.
+    confidence: with which all the intervals hold together.
+    """
+
+    tasks = ("classification", "multilabel")
+
+    groups: str | None = None
+    threshold: float = 0.5
+    layers: str | tuple[str, ...] = "all"
+    side: Side = "output"
+    near: Near = "pairs"
+    least_images: int = 10
+    confidence: float = 0.95
+
+    images = Rows()
+
+    @property
+    def tap(self) -> Tap:
+        """Where the neurons are."""
+        return Tap(self.layers, side=self.side, scaled=True)
+
+    def observe(self, seen: Observation) -> None:
+        """Keep each image's neural path, its answer and its group."""
+        columns = {"bits": neural_path(seen, self.tap, self.threshold), "correct": correct(seen), **answers(seen)}
+        if self.groups is not None:
+            columns["group"] = encoded(metadata_column(seen, self.groups))
+        self.images.append(seen.ids, **columns)
+
+    def finish(self) -> Finding:
+        """Every two groups: their accuracies, and what parts them inside."""
+        rows = self.images.read()
+        seen = Seen(rows, self.setting, neurons=self.setting.layout(self.tap).neurons)
+        names, number = group_numbers(rows["group"] if self.groups else rows["target"], seen.names)
+        sizes = np.bincount(number, minlength=len(names))
+        kept = rankable_classes(sizes, minimum=self.least_images)
+        left_out = ", ".join(names[group] for group in np.setdiff1d(np.arange(len(names)), kept).tolist())
+        told = {
+            "groups": Estimate(len(kept), about="groups with enough images"),
+            "too_few_images": Estimate(len(names) - len(kept), about=left_out or "groups left out"),
+        }
+        if len(kept) < 2:
+            return self.finding(summary=told)
+        inside = np.isin(number, kept)
+        accuracy = group_accuracy(rows["correct"][inside], np.array(names)[number[inside]])
+        gaps = accuracy_gaps(accuracy, confidence=self.confidence)
+        members = class_members(number, len(names))[:, kept]
+        return self.finding(
+            summary={**told, **_summary(accuracy, gaps, self.confidence)},
+            table={**gap_columns(accuracy, gaps), **self._inner(seen, members, gaps.pairs)},
+        )
+
+    def _inner(self, seen: Seen, members: Members, pairs: np.ndarray) -> dict[str, np.ndarray]:
+        """The same pairs of groups from inside: their distance, average bias and the class that parts them most."""
+        images = seen.images
+        classes = rankable_classes(class_sizes(images.predicted), minimum=self.least_images)
+        probability = [
+            activation_probability(images.bits, own, neurons=images.neurons)
+            for own in (members, images.predicted[:, classes])
+        ]
+        distance = activation_distance(np.concatenate(probability))
+        bias, worst = group_bias(distance, pairs, members.shape[1], near=self.near)
+        beside = np.array([*seen.named(classes.tolist()), ""])
+        return {"distance": distance[pairs[:, 0], pairs[:, 1]], "average_bias": bias, "worst_beside": beside[worst]}
+
+
+def group_bias(distance: np.ndarray, pairs: np.ndarray, groups: int, *, near: Near) -> tuple[np.ndarray, np.ndarray]:
+    """Average bias of pairs of groups over all classes, and the class with the highest bias, −1 where none counts.
+
+    distance: between groups and classes, the groups first. pairs: pairs × 2, numbers of groups.
+    """
+    limit = limit_of(distance, near)
+    average, worst = np.zeros(len(pairs)), np.full(len(pairs), -1)
+    for place, pair in enumerate(pairs):
+        scores = triplet_scores(distance, pair[None], limit)[0, groups:]
+        if not np.isnan(scores).all():
+            average[place], worst[place] = np.nansum(scores) / scores.size, np.nanargmax(scores)
+    return average, worst
+
+
+def metadata_column(seen: Observation, name: str) -> np.ndarray:
+    """A column of the metadata, refused by name where there is none."""
+    if name not in seen.metadata:
+        known = ", ".join(map(repr, seen.metadata)) or "none at all"
+        raise ConfigError(f"the metadata have no column {name!r}; there is {known}: name one of them as groups")
+    return seen.metadata[name]
+
+
+def correct(seen: Observation) -> np.ndarray:
+    """Whether each answer is right; with several labels, whether all of them are."""
+    right = seen.predicted == seen.targets
+    return right.reshape(len(seen.ids), -1).all(1).cpu().numpy()
+
+
+def encoded(names: np.ndarray) -> np.ndarray:
+    """Names as rows of bytes, (samples, NAME_BYTES), uint8."""
+    short = [str(name).encode()[:NAME_BYTES] for name in names.tolist()]
+    return np.array(short, dtype=f"S{NAME_BYTES}").view(np.uint8).reshape(len(short), NAME_BYTES)
+
+
+def decoded(rows: np.ndarray) -> np.ndarray:
+    """The names behind rows of bytes."""
+    names = np.ascontiguousarray(rows).view(f"S{NAME_BYTES}")[:, 0].tolist()
+    return np.array([name.decode(errors="ignore") for name in names])
+
+
+def group_numbers(column: np.ndarray, classes: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Names of the groups and the number of each image's, from encoded names or from true classes.
+
+    Several true classes make a group of their own, named after all of them.
+    """
+    if column.dtype == np.uint8:
+        names = decoded(column)
+    elif column.ndim == 1:
+        names = np.array(classes)[column]
+    else:
+        names = np.array([" + ".join(np.array(classes)[row > 0]) or "none" for row in column])
+    found, number = np.unique(names, return_inverse=True)
+    return found.tolist(), number
+
+
+def gap_columns(accuracy: GroupAccuracy, gaps: AccuracyGaps) -> dict[str, np.ndarray]:
+    """One row per pair of groups, the largest difference first."""
+    better, worse = gaps.pairs.T
+    names = np.array(accuracy.groups)
+    return {
+        "better": names[better],
+        "worse": names[worse],
+        "accuracy_better": accuracy.accuracy[better],
+        "accuracy_worse": accuracy.accuracy[worse],
+        "difference": gaps.difference,
+        "low": gaps.low,
+        "high": gaps.high,
+        "sure": gaps.sure,
+        "images_better": accuracy.images[better],
+        "images_worse": accuracy.images[worse],
+    }
+
+
+def _summary(accuracy: GroupAccuracy, gaps: AccuracyGaps, confidence: float) -> dict[str, Estimate]:
+    low, high = accuracy.interval(confidence=confidence)
+    worst = int(np.argmin(accuracy.accuracy))
+    best_of_pair, worst_of_pair = (accuracy.groups[number] for number in gaps.pairs[0])
+    return {
+        "largest_difference": Estimate(
+            float(gaps.difference[0]),
+            float(gaps.low[0]),
+            float(gaps.high[0]),
+            confidence,
+            about=f"in accuracy, {best_of_pair} over {worst_of_pair}",
+        ),
+        "sure_differences": Estimate(int(gaps.sure.sum()), about=f"of {gaps.sure.size} pairs of groups"),
+        "worst_accuracy": Estimate(
+            float(accuracy.accuracy[worst]),
+            float(low[worst]),
+            float(high[worst]),
+            confidence,
+            about=f"of group {accuracy.groups[worst]}",
+        ),
+    }

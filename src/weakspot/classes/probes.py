@@ -1,0 +1,170 @@
+"""Class pairs: one pass without labels, then every pair of classes compared in what it activates."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weakspot.classes.activation import neural_paths
+from weakspot.classes.bias import Near
+from weakspot.classes.membership import class_sizes, rankable_classes
+from weakspot.classes.pairs import Cutoff, suspicious
+from weakspot.classes.seen import Seen, answers, neural_path, thumbnails
+from weakspot.classes.selection import images_to_label
+from weakspot.classes.study import study_pairs
+from weakspot.classes.telling import figure_arrays, named_pairs, pair_columns, summary
+from weakspot.core.errors import ConfigError, ProbeError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.layers import Side
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.step import Step
+from weakspot.core.taps import Tap
+
+Layers = str | tuple[str, ...]
+
+
+class ClassPairs(Probe):
+    """Pairs of classes that activate the same neurons, so that the network may mix them up or treat them unequally.
+
+    After DeepInspect (Tian et al. 2020). A neuron is active for an image if its channel's mean, scaled to [0, 1] per
+    image and layer, exceeds the threshold. Classes are the predicted ones: labels are not needed, and where there are
+    any they only serve to check the report. Two classes are close if they activate each neuron about equally often.
+
+    threshold: above which a neuron counts as active.
+    layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: where to look at a layer: its "output", before normalisation and activation, its "input", or "activated".
+    cutoff: pairs to report: "std" (nearer than mean − std), "2 std", "top 1%", or a distance.
+    near: how near a third class must be for bias: "pairs" (mean − std of the pairs' distances), "matrix" (of the whole
+        matrix with its zero diagonal, as the released code does: with few classes nothing is that near), a distance, or
+        none for every class.
+    normalise: whether to divide a distance by the root of the number of neurons that either class ever activates.
+    least_images: predicted images below which a class is not ranked; two or more.
+    most_frequent: rank only so many of the most often predicted classes.
+    named: pairs of class names whose bias to report in any case, such as [[man, woman]].
+    replicates: resamplings of the images behind the intervals; 0 for none.
+    pictures: of how many of the nearest pairs to show images.
+    thumbnail: size of these images in pixels; 0 for none.
+    seed: of the resampling.
+    """
+
+    tasks = ("classification", "multilabel")
+
+    threshold: float = 0.5
+    layers: Layers = "all"
+    side: Side = "output"
+    cutoff: Cutoff = "std"
+    near: Near = "pairs"
+    normalise: bool = False
+    least_images: int = 10
+    most_frequent: int | None = None
+    named: Sequence[Sequence[str]] = ()
+    replicates: int = 100
+    pictures: int = 6
+    thumbnail: int = 32
+    seed: int = 0
+
+    images = Rows()
+
+    def __post_init__(self) -> None:
+        suspicious([0.0], self.cutoff)  # refuses a cutoff it does not know, before the pass and not after
+        if self.least_images < 2 or self.replicates == 1 or self.replicates < 0:
+            raise ConfigError(
+                f"expected least_images ≥ 2 and replicates 0 or ≥ 2, got {self.least_images} and {self.replicates}"
+            )
+        if any(len(pair) != 2 for pair in self.named):
+            raise ConfigError(f"named takes pairs of class names, such as [[man, woman]], got {list(self.named)}")
+
+    @property
+    def tap(self) -> Tap:
+        """Where the neurons are."""
+        return Tap(self.layers, side=self.side, scaled=True)
+
+    def observe(self, seen: Observation) -> None:
+        """Keep each image's neural path as bits, with what was predicted and, if known, what is true."""
+        columns = {"bits": neural_path(seen, self.tap, self.threshold), **answers(seen)}
+        if self.thumbnail and seen.inputs.ndim == 4:
+            columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
+        self.images.append(seen.ids, **columns)
+
+    def finish(self) -> Finding:
+        """All pairs of the classes that have enough images."""
+        seen = Seen(self.images.read(), self.setting, neurons=self.setting.layout(self.tap).neurons)
+        sizes = class_sizes(seen.images.predicted)
+        ranked = rankable_classes(sizes, minimum=self.least_images, most_frequent=self.most_frequent)
+        study = study_pairs(
+            seen.images,
+            ranked,
+            cutoff=self.cutoff,
+            near=self.near,
+            normalise=self.normalise,
+            replicates=self.replicates,
+            seed=self.seed,
+        )
+        wanted = [(seen.number(a), seen.number(b)) for a, b in self.named]
+        paths = neural_paths(seen.images.bits, seen.images.predicted)
+        return self.finding(
+            summary={
+                **summary(study, sizes, seen.names),
+                **named_pairs(study, seen.names, wanted, near=self.near),
+            },
+            table=pair_columns(study, sizes, seen.names, near=self.near, example=seen.example),
+            arrays={**figure_arrays(study), "images_per_class": sizes, "neural_paths": paths},
+            media=seen.pictures(study, self.pictures),
+        )
+
+
+class ImagesToLabel(Probe):
+    """A balanced list of images from confused pairs: label them, or check their labels, and train on them.
+
+    Every confused pair has two directions: images predicted as one class that score highest for the other. All
+    directions take turns, so that no pair fills the list. Ask it of data without labels to choose what to label. What
+    DeepInspect (Tian et al. 2020) leaves for later.
+
+    budget: how many images to list.
+    pairs: the Finding of `ClassPairs`.
+    """
+
+    tasks = ("classification", "multilabel")
+
+    budget: int = 100
+    pairs: Finding
+
+    images = Rows()
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """The confused pairs of the test data."""
+        return {"pairs": Step.of(ClassPairs)}
+
+    def observe(self, seen: Observation) -> None:
+        """Keep what was predicted."""
+        self.images.append(seen.ids, **answers(seen))
+
+    def finish(self) -> Finding:
+        """The list, the most telling images first."""
+        seen = Seen(self.images.read(), self.setting)
+        pairs = confused_pairs(self.pairs, seen)
+        images = seen.images
+        chosen = images_to_label(pairs, seen.outputs, images.predicted, budget=self.budget, rank=images.rank)
+        return self.finding(
+            summary={
+                "images": Estimate(len(chosen), about="images to look at"),
+                "pairs": Estimate(len(pairs), about="confused pairs they come from"),
+                "searched": Estimate(len(seen.ids), about="images searched"),
+            },
+            table={
+                "id": np.array([seen.ids[each.image] for each in chosen], dtype=np.str_),
+                "predicted": np.array(seen.named([each.predicted for each in chosen]), dtype=np.str_),
+                "suspected": np.array(seen.named([each.suspected for each in chosen]), dtype=np.str_),
+            },
+        )
+
+
+def confused_pairs(finding: Finding, seen: Seen) -> np.ndarray:
+    """The numbers of the classes of the reported pairs of a `ClassPairs` Finding, the nearest first: pairs × 2."""
+    if finding.table is None:
+        raise ProbeError(f"{finding.name} has no table of pairs; examine again")
+    columns = (finding.table[name].to_pylist() for name in ("first", "second", "confused"))
+    found = [(seen.number(a), seen.number(b)) for a, b, confused in zip(*columns, strict=True) if confused]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)

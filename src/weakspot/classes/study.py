@@ -1,0 +1,181 @@
+"""Everything there is to know about the pairs of classes of one network, from its images' neural paths and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.classes.activation import Bits, activation_probability
+from weakspot.classes.bias import Near, average_bias, average_confusion_disparity, bias_errors
+from weakspot.classes.bootstrap import DistanceEstimate, bootstrap_distance
+from weakspot.classes.confusion import (
+    confusion_errors,
+    label_coincidence,
+    pair_confusion,
+    type1_confusion,
+    type2_confusion,
+)
+from weakspot.classes.distance import activation_distance
+from weakspot.classes.membership import Members
+from weakspot.classes.pairs import Cutoff, pair_values, suspicious
+from weakspot.statistics import CostEffectiveness, Detection, cost_effectiveness, spearman
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a score ranks the pairs, against what labels say of them."""
+
+    score: Floats
+    """One entry per pair; the higher, the more suspicious."""
+    truth: Floats
+    """What the labels say, one entry per pair."""
+    found: Detection
+    """What the report finds at the cutoff."""
+    found_at_top: Detection
+    """What the top 1 % finds."""
+
+    @property
+    def correlation(self) -> float:
+        """Spearman's, between score and truth."""
+        return spearman(self.score, self.truth)
+
+    @cached_property
+    def curve(self) -> CostEffectiveness | None:
+        """Cost-effectiveness of the ranking; none where nothing is true."""
+        true = suspicious(self.truth)
+        return cost_effectiveness(self.score, true) if true.any() else None
+
+
+@dataclass(frozen=True)
+class PairStudy:
+    """The pairs of the classes that have enough images; matrices are classes × classes, directional where said."""
+
+    classes: NDArray[np.int64]
+    """Numbers of the classes studied."""
+    cutoff: Cutoff
+    distance: Floats
+    average_bias: Floats | None
+    """None for fewer than three classes."""
+    estimate: DistanceEstimate | None
+    """None where no resampling was asked for."""
+    confusion: Floats | None
+    """Directional, type 1 or type 2; None without labels."""
+    coincidence: Floats | None = None
+    """How often two labels appear together; None without labels or with one label per image."""
+
+    @cached_property
+    def confused(self) -> Bools:
+        """Pairs reported as confused."""
+        return suspicious(-pair_values(self.distance), self.cutoff if isinstance(self.cutoff, str) else -self.cutoff)
+
+    @cached_property
+    def biased(self) -> Bools | None:
+        """Pairs reported as biased; a cutoff that is a distance says nothing about bias, which is then cut at "std"."""
+        if self.average_bias is None:
+            return None
+        return suspicious(pair_values(self.average_bias), self._bias_cutoff, rounding="up")
+
+    @property
+    def _bias_cutoff(self) -> Cutoff:
+        return self.cutoff if isinstance(self.cutoff, str) else "std"
+
+    @cached_property
+    def disparity(self) -> Floats | None:
+        """Average confusion disparity, the truth about bias; None without labels or for fewer than three classes."""
+        if self.confusion is None or self.average_bias is None:
+            return None
+        return average_confusion_disparity(self.confusion)
+
+    @cached_property
+    def confusion_ranking(self) -> Ranking | None:
+        """The distance against true confusion."""
+        if self.confusion is None or not self.confused.size:
+            return None
+        found = confusion_errors(self.distance, self.confusion, cutoff=self.cutoff)
+        top = confusion_errors(self.distance, self.confusion, cutoff="top 1%")
+        return Ranking(-pair_values(self.distance), pair_values(pair_confusion(self.confusion)), found, top)
+
+    @property
+    def coincidence_correlation(self) -> float | None:
+        """Spearman's, between distance and coincidence of labels: what always appears together cannot be told apart."""
+        if self.coincidence is None or not self.confused.size:
+            return None
+        return spearman(pair_values(self.distance), pair_values(self.coincidence))
+
+    @cached_property
+    def bias_ranking(self) -> Ranking | None:
+        """The average bias against true disparity."""
+        if self.average_bias is None or self.disparity is None:
+            return None
+        found = bias_errors(self.average_bias, self.disparity, cutoff=self._bias_cutoff)
+        top = bias_errors(self.average_bias, self.disparity, cutoff="top 1%")
+        return Ranking(pair_values(self.average_bias), pair_values(self.disparity), found, top)
+
+
+@dataclass(frozen=True)
+class Images:
+    """The images of one examination."""
+
+    bits: Bits
+    """Packed neural paths, images × bytes."""
+    neurons: int
+    predicted: Members
+    labels: Members | None
+    multilabel: bool
+    rank: NDArray[np.int64]
+    """Place of each image in the order of the ids."""
+
+
+def study_pairs(
+    images: Images,
+    classes: NDArray[np.int64],
+    *,
+    cutoff: Cutoff = "std",
+    near: Near = "pairs",
+    normalise: bool = False,
+    replicates: int = 100,
+    seed: int = 0,
+) -> PairStudy:
+    """Distances, bias and, where there are labels, true confusion of the given classes (`deepinspect`).
+
+    Args:
+        images: what the network made of each image.
+        classes: the classes to study, each with at least two predicted images.
+        cutoff: which pairs to report, as in `suspicious`; a number is a distance.
+        near: as in `average_bias`.
+        normalise: as in `activation_distance`.
+        replicates: of the resampling behind the intervals; 0 for none.
+        seed: of the resampling.
+    """
+    members = images.predicted[:, classes]
+    probability = activation_probability(images.bits, members, neurons=images.neurons)
+    distance = activation_distance(probability, normalise=normalise) if len(classes) else np.zeros((0, 0))
+    del probability  # gigabytes, for thousands of classes
+    estimate = None
+    if replicates and len(classes) > 1:
+        estimate = bootstrap_distance(
+            images.bits,
+            members,
+            neurons=images.neurons,
+            seed=seed,
+            replicates=replicates,
+            normalise=normalise,
+            rank=images.rank,
+        )
+    bias = average_bias(distance, near=near) if len(classes) > 2 else None
+    together = label_coincidence(images.labels[:, classes]) if images.multilabel and images.labels is not None else None
+    return PairStudy(classes, cutoff, distance, bias, estimate, true_confusion(images, classes), together)
+
+
+def true_confusion(images: Images, classes: NDArray[np.int64]) -> Floats | None:
+    """Type 1 confusion of the given classes, type 2 for several labels per image; None without labels."""
+    if images.labels is None:
+        return None
+    kind = type2_confusion if images.multilabel else type1_confusion
+    return kind(images.labels[:, classes], images.predicted[:, classes])
