@@ -333,3 +333,12 @@ def test_no_more_is_read_ahead_than_there_are_readers(slow):
     assert first.ids[0] == "00"
     batches.close()
     assert len(list(read_ahead(slow, [], 2))) == 0
+
+
+def test_a_subset_by_ids():
+    source = ArraySource(np.arange(4.0)[:, None], ids=list("abcd"))
+    chosen = Subset.named(source, ["d", "b"])
+    assert chosen.ids == ("b", "d")
+    assert chosen.read(np.arange(2)).inputs.flatten().tolist() == [1.0, 3.0]
+    with pytest.raises(DataError, match=r"no sample 'x' \(1 of 2 ids are not there\)"):
+        Subset.named(source, ["a", "x"])

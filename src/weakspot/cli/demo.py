@@ -15,6 +15,7 @@ CONFIG = Config.model_validate(
         "ask": {
             "coverage": {"kmnc": {"sections": 100}},
             "robustness": {"neighbours": {"rotate": 20, "shift": 1}},
+            "classes": {},
         },
     }
 )

@@ -106,8 +106,8 @@ class Finding:
             (scratch / "finding.json").write_text(self._index, encoding="utf-8")
 
     @classmethod
-    def load(cls, folder: Path) -> "Finding":
-        """Read a Finding; arrays are memory-mapped, not copied."""
+    def load(cls, folder: Path, *, table: "pa.Table | None" = None) -> "Finding":
+        """Read a Finding; arrays are memory-mapped, not copied, and a `table` that is at hand is not read again."""
         index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)
         try:
             files = set(index["files"])
@@ -115,7 +115,7 @@ class Finding:
                 name=index["name"],
                 about=index["about"],
                 summary={name: Estimate(**entry) for name, entry in index["summary"]},
-                table=_read_table(folder / TABLE) if TABLE in files else None,
+                table=_read_table(folder / TABLE) if table is None and TABLE in files else table,
                 arrays={name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in index["arrays"]},
                 media={key: Picture((folder / file).read_bytes(), text) for key, file, text in index["media"]},
                 provenance=index["provenance"],
@@ -212,12 +212,16 @@ def _read_table(path: Path) -> "pa.Table":
         return parquet.read_table(path)
     except pa.ArrowException as error:
         raise ValueError(str(error)) from error
+    finally:
+        pa.default_memory_pool().release_unused()
 
 
 def _write_table(table: "pa.Table", file: IO[bytes]) -> None:
+    import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(table, file)
+    parquet.write_table(table, file, compression="zstd", use_dictionary=False)
+    pa.default_memory_pool().release_unused()  # Arrow keeps what it used for writing, several times the table
 
 
 def _write_array(array: np.ndarray, file: IO[bytes]) -> None:

@@ -138,7 +138,7 @@ class Plan:
     def _keep(self, step: Step, finding: Finding, run: Run) -> Finding:
         named = _renamed(finding, self.names[step.key])
         run.save(named)
-        return run[named.name]
+        return Finding.load(run.finding_folder(named.name), table=named.table)
 
     def costs(
         self, subject: Subject, data: Mapping[str, Source], run: Run | None, *, execution: Execution | None = None

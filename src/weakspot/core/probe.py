@@ -18,6 +18,7 @@ from weakspot.core.observation import Observation, Setting
 from weakspot.core.rows import RowTable, RowWriter
 from weakspot.core.state import declared
 from weakspot.core.step import Step
+from weakspot.core.taps import Tap
 from weakspot.core.tasks import TASKS, Task
 
 
@@ -93,9 +94,14 @@ class Probe(ABC):
         return {}
 
     @property
+    def tap(self) -> Tap | None:
+        """The layers whose values the probe wants to see at look 0; by default none."""
+        return None
+
+    @property
     def needs(self) -> Needs:
-        """What the probe must be shown: by default look 0 and its outputs."""
-        return Needs()
+        """What the probe must be shown: by default look 0, its outputs, and what `tap` names."""
+        return Needs() if self.tap is None else Needs(taps=(self.tap,))
 
     @abstractmethod
     def observe(self, seen: Observation) -> Iterable[str] | None:

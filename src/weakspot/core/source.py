@@ -1,6 +1,6 @@
 """Where samples come from: an interface. The sources themselves are in `weakspot.data`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Protocol
@@ -34,6 +34,16 @@ class Subset:
         self._positions = np.asarray(positions, dtype=np.int64)
         ids = source.ids
         self.ids = tuple(ids[position] for position in self._positions)
+
+    @classmethod
+    def named(cls, source: Source, ids: Iterable[str]) -> "Subset":
+        """The samples with these ids, in the order of the source; an id that it does not have is an error."""
+        wanted = set(ids)
+        places = [place for place, name in enumerate(source.ids) if name in wanted]
+        if len(places) < len(wanted):
+            lost = sorted(wanted.difference(source.ids))
+            raise DataError(f"the data have no sample {lost[0]!r} ({len(lost)} of {len(wanted)} ids are not there)")
+        return cls(source, places)
 
     def read(self, positions: np.ndarray) -> Batch:
         """The samples at these places of the subset."""

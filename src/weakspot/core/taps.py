@@ -176,7 +176,11 @@ def channel_means(values: Tensor, channel_dim: int) -> Tensor:
 
 def extremes(values: Tensor) -> tuple[Tensor, Tensor]:
     """Smallest and largest value per sample, in at least float32."""
-    low, high = values.flatten(1).aminmax(dim=1)
+    if values.device.type == "cpu":  # there, aminmax is an order of magnitude slower than both apart
+        dims = tuple(range(1, values.ndim))
+        low, high = values.amin(dims), values.amax(dims)
+    else:
+        low, high = values.flatten(1).aminmax(dim=1)
     return (low, high) if values.dtype in _WIDE else (low.float(), high.float())
 
 

@@ -136,11 +136,6 @@ class LayerTraces(Probe):
         """Where the neurons are."""
         return Tap(self.layers)
 
-    @property
-    def needs(self) -> Needs:
-        """Channel means of look 0, kept for every sample."""
-        return Needs(taps=(self.tap,))
-
     def observe(self, seen: Observation) -> None:
         """Keep the traces."""
         self.traces.append(seen.ids, trace=seen.channels(self.tap).mean)
@@ -197,11 +192,6 @@ class ImportanceDrivenCoverage(Probe):
     def tap(self) -> Tap:
         """Where the neurons are."""
         return Tap(self.layers)
-
-    @property
-    def needs(self) -> Needs:
-        """Channel means of look 0, kept for every sample."""
-        return Needs(taps=(self.tap,))
 
     def observe(self, seen: Observation) -> None:
         """Keep the traces of the whole layer."""

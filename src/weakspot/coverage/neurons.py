@@ -9,9 +9,9 @@ from torch import Tensor
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
-from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe
+from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Tap
@@ -39,11 +39,6 @@ class NeuronCoverage(Probe):
     def tap(self) -> Tap:
         """Where the neurons are."""
         return Tap(self.layers, scaled=True)
-
-    @property
-    def needs(self) -> Needs:
-        """Scaled channel means of look 0."""
-        return Needs(taps=(self.tap,))
 
     def observe(self, seen: Observation) -> None:
         """Count, for each neuron, the inputs that activate it."""
@@ -78,11 +73,6 @@ class ActivationRanges(Probe):
     def tap(self) -> Tap:
         """Where the neurons are."""
         return Tap(self.layers)
-
-    @property
-    def needs(self) -> Needs:
-        """Channel means of look 0."""
-        return Needs(taps=(self.tap,))
 
     def observe(self, seen: Observation) -> None:
         """Widen the ranges."""
@@ -142,11 +132,6 @@ class KMultisection(Probe):
         """Where the neurons are."""
         return Tap(self.layers)
 
-    @property
-    def needs(self) -> Needs:
-        """Channel means of look 0."""
-        return Needs(taps=(self.tap,))
-
     def observe(self, seen: Observation) -> None:
         """Count the inputs in each section of each neuron, and below and above its range."""
         values = seen.channels(self.tap).mean
@@ -176,19 +161,6 @@ class KMultisection(Probe):
             table=layer_columns((counts > 0).mean(1), self.setting.layout(self.tap)),
             arrays=coverage_arrays(counts, inputs),
         )
-
-
-def section_numbers(values: Tensor, low: Tensor, high: Tensor, sections: int) -> Tensor:
-    """The section of each value, shape (samples, neurons): 1 … k inside [low, high], 0 below, k + 1 above.
-
-    Section j covers [low + (j−1)·w, low + j·w) with w = (high − low)/k; the last one includes `high`.
-
-    >>> section_numbers(torch.tensor([[-1.0], [0.0], [0.5], [1.0], [2.0]]), torch.zeros(1), torch.ones(1), 2).tolist()
-    [[0], [1], [2], [2], [3]]
-    """
-    span = high - low
-    numbers = (values - low).mul_(torch.where(span > 0, sections / span, 1.0)).floor_().clamp_(-1, sections - 1)
-    return numbers.masked_fill_(values > high, sections).to(torch.int64).add_(1)
 
 
 def add_to_histogram(histogram: Tensor, numbers: Tensor) -> None:
