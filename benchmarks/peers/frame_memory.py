@@ -60,7 +60,7 @@ def peak_while(images: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=20_000)
+    parser.add_argument("--images", type=int, default=5_000)
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -18,6 +18,7 @@ from weakspot.core.finding import Finding
 from weakspot.core.job import Execution, Job
 from weakspot.core.progress import Silent
 from weakspot.core.subject import Subject
+from weakspot.core.taps import Recorder
 from weakspot.coverage.neurons import KMultisection, NeuronCoverage
 from weakspot.data.sources import ArraySource
 
@@ -57,7 +58,17 @@ def main() -> None:
                 probe.begin_shard(Path(work))
             observe_batches(subject, batches, job.probes, job.setting, Silent())
 
+        def bare_replayed() -> None:
+            recorder = Recorder(net, {})
+            replayed = subject.replays.of(subject.forward, recorder)
+            with torch.no_grad():
+                for batch in batches:
+                    with recorder.recording(BATCH):
+                        replayed(batch.inputs)
+
         tasks = {"bare": bare, "nc+kmnc": lambda: observe(both), "kmnc": lambda: observe(alone)}
+        if options.cuda_graphs:
+            tasks["bare, replayed"] = bare_replayed
         with subject.borrowed():
             seconds = interleaved(tasks, options.repeats, options.device)
     named = machine(options.device) + (", CUDA graphs" if options.cuda_graphs else "")
@@ -69,7 +80,8 @@ def main() -> None:
             "bar": bar,
             "images_per_second": round(len(images) / float(np.median(seconds[task]))),
         }
-        for task, bar in (("bare", ""), ("nc+kmnc", 1.25), ("kmnc", 1.10))
+        for task, bar in (("bare", ""), ("bare, replayed", ""), ("nc+kmnc", 1.25), ("kmnc", 1.10))
+        if task in seconds
     ]
     write(Path(__file__).with_suffix(".csv"), rows)
 

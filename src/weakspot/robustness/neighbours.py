@@ -1,4 +1,4 @@
-"""Neighbour accuracy: which inputs are answered rightly only by luck? (Tian et al. 2021, DeepRobust)"""
+"""Neighbour accuracy: which inputs are answered rightly only by luck? (Zhong et al. 2021, DeepRobust)"""
 
 from collections.abc import Sequence
 
