@@ -130,3 +130,5 @@ def test_traces_are_the_layer_input(subject):
 def test_bad_options_are_refused():
     with pytest.raises(ConfigError, match="neurons ≥ 1 and clusters ≥ 2, got 0"):
         Step.of(ImportanceDrivenCoverage, neurons=0, importance=None, training=None).build({})
+    with pytest.raises(ConfigError, match="20 neurons with 3 clusters each have more than 100,000,000"):
+        Step.of(ImportanceDrivenCoverage, neurons=20, importance=None, training=None).build({})

@@ -26,6 +26,7 @@ from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, 
 from weakspot.relevance.need import LayerRelevance
 
 Layers = str | tuple[str, ...]
+_MOST_COMBINATIONS = 10**8
 
 
 METHODS: dict[str, Callable[[], Method]] = {
@@ -150,7 +151,7 @@ class LayerTraces(Probe):
         return self.finding(summary=summary, table={"id": rows.ids}, arrays={"trace": rows["trace"]})
 
 
-class ImportanceDrivenCoverage(Probe):
+class ImportanceDrivenCoverage(LayerTraces):
     """Share of the combinations of the important neurons' typical values that test inputs reach (IDC).
 
     The most important neurons of a layer are chosen on the training data; each one's training values are cut into
@@ -166,20 +167,23 @@ class ImportanceDrivenCoverage(Probe):
     """
 
     tasks = ("classification", "regression")
+    split = "test"
 
     neurons: int = 6
     clusters: int = 3
-    layers: Layers = "penultimate"
     method: str = "lrp"
     where: Where = "all"
     importance: Finding
     training: Finding
 
-    traces = Rows()
-
     def __post_init__(self) -> None:
         if self.neurons < 1 or self.clusters < 2:
             raise ConfigError(f"expected neurons ≥ 1 and clusters ≥ 2, got {self.neurons} and {self.clusters}")
+        if self.clusters**self.neurons > _MOST_COMBINATIONS:
+            raise ConfigError(
+                f"{self.neurons} neurons with {self.clusters} clusters each have more than {_MOST_COMBINATIONS:,} "
+                "combinations, of which no test set reaches a part worth naming: ask for fewer"
+            )
 
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
@@ -187,15 +191,6 @@ class ImportanceDrivenCoverage(Probe):
         layers = options["layers"]
         importance = Step.of(NeuronImportance, layers=layers, method=options["method"], where=options["where"])
         return {"importance": importance, "training": Step.of(LayerTraces, layers=layers)}
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers)
-
-    def observe(self, seen: Observation) -> None:
-        """Keep the traces of the whole layer."""
-        self.traces.append(seen.ids, trace=seen.channels(self.tap).mean)
 
     def finish(self) -> Finding:
         """Coverage of the combinations, and the combination of each test input."""
