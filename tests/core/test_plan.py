@@ -453,3 +453,27 @@ def test_what_was_found_is_used_again_under_another_name(tmp_path):
     assert old.summary == both[1].summary
     assert old.name != both[1].name
     assert sum(net.batches[computed:]) == 1 + 3  # one sample to list the layers, and the new question over the data
+
+
+class Drifting(Counting):
+    """Writes to a buffer whenever it runs; the buffer is put back when the model is."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("runs", torch.zeros(()))
+
+    def forward(self, inputs):
+        self.runs += 1
+        return super().forward(inputs)
+
+
+def test_a_model_that_writes_to_its_buffers_is_the_same_in_every_pass(tmp_path):
+    run, net = Run.create(tmp_path / "run"), Drifting()
+    data = {"train": numbered(4), "test": numbered(3)}
+    plan = Plan.of([Step.of(TrainTally), Step.of(Tally)])
+    assert len(plan.passes()) == 2
+    found = plan.run(Subject(net), data, run)
+    assert {finding.provenance["subject"] for finding in found} == {Subject(net).fingerprint()}
+    computed = len(net.batches)
+    plan.run(Subject(net), data, run)
+    assert len(net.batches) == computed

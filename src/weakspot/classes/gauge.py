@@ -21,10 +21,9 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
-from weakspot.core.taps import Layout, Tap
+from weakspot.core.taps import Layers, Layout, Tap
 from weakspot.statistics import pairwise_cohens_d
 
-Layers = str | tuple[str, ...]
 CRITERIA = ("k_multisection", "boundary", "strong_activation", "top_neurons")
 BINS = 100
 _BLOCK = 1024

@@ -19,9 +19,7 @@ from weakspot.core.layers import Side
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.step import Step
-from weakspot.core.taps import Tap
-
-Layers = str | tuple[str, ...]
+from weakspot.core.taps import Layers, Tap
 
 
 class ClassPairs(Probe):

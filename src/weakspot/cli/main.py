@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from weakspot.asking import QUESTIONS
 from weakspot.core.errors import ConfigError, WeakspotError
 
 if TYPE_CHECKING:
+    from weakspot.cli.config import Config
     from weakspot.core.finding import Finding
 
 app = typer.Typer(
@@ -84,22 +85,11 @@ def examine(
     quiet: Quiet = False,
 ) -> None:
     """Answer what the file asks. Interrupted, the same command goes on where it stopped."""
-    from weakspot.cli import work
     from weakspot.cli.config import read_config
 
-    read = read_config(config)
-    target = work.run_folder(config, read, run)
-    findings = work.examine(
-        read,
-        config.parent,
-        target,
-        limit=limit,
-        probes=probe or [],
-        execution={"batch_size": batch_size, "shard_size": shard_size, "workers": workers},
-        device=device,
-        silent=quiet or as_json,
-    )
-    _tell(findings, target, as_json=as_json, quiet=quiet)
+    execution = {"batch_size": batch_size, "shard_size": shard_size, "workers": workers}
+    how = {"limit": limit, "probes": probe or [], "execution": execution, "device": device}
+    _answer(config, read_config(config), run, how, as_json=as_json, quiet=quiet)
 
 
 def _ask(room: str) -> Any:
@@ -115,23 +105,13 @@ def _ask(room: str) -> Any:
         as_json: Json = False,
         quiet: Quiet = False,
     ) -> None:
-        from weakspot.cli import work
         from weakspot.cli.config import read_config
 
         read = read_config(config)
         options = {**(read.ask.get(room) or {}), **_settings(settings or [])}
         asked = read.model_copy(update={"ask": {room: options}})
-        target = work.run_folder(config, read, run)
-        findings = work.examine(
-            asked,
-            config.parent,
-            target,
-            limit=limit,
-            execution={"batch_size": batch_size},
-            device=device,
-            silent=quiet or as_json,
-        )
-        _tell(findings, target, as_json=as_json, quiet=quiet)
+        how = {"limit": limit, "execution": {"batch_size": batch_size}, "device": device}
+        _answer(config, asked, run, how, as_json=as_json, quiet=quiet)
 
     return ask
 
@@ -247,6 +227,17 @@ def run() -> None:
     except WeakspotError as error:
         typer.echo(f"weakspot: {error}", err=True)
         sys.exit(2)
+
+
+def _answer(
+    file: Path, config: "Config", run: Path | None, how: Mapping[str, Any], *, as_json: bool, quiet: bool
+) -> None:
+    """Answer what a configuration asks, and print it."""
+    from weakspot.cli import work
+
+    target = work.run_folder(file, config, run)
+    findings = work.examine(config, file.parent, target, silent=quiet or as_json, **how)
+    _tell(findings, target, as_json=as_json, quiet=quiet)
 
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from math import isnan
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -102,10 +102,12 @@ def _constant_bytes(item: Any) -> bytes:
     return repr(sorted(item, key=repr) if isinstance(item, frozenset) else item).encode()  # sets have no order
 
 
+@cache
 def class_code(kind: type) -> str:
     """A digest of the modules in which a class and its bases are written, so that an edited one is not taken for it.
 
-    weakspot's own frame is left out: its version says enough.
+    Read once per class: a file that is edited while it is in use changes nothing before it is loaded again. weakspot's
+    own frame is left out: its version says enough.
     """
     modules = {base.__module__ for base in kind.__mro__ if not base.__module__.startswith("weakspot.core")}
     written = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from weakspot._version import __version__
-from weakspot.core.digest import canonical, class_code, digest
+from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.core.observation import Setting
 from weakspot.core.probe import Probe
@@ -87,9 +87,12 @@ class Job:
 
     def probe_folder(self, index: int) -> Path:
         """Where the shards of a probe go: the name says what they depend on, so another plan never meets them."""
-        probe = self.probes[index]
-        record = self.execution.record(self.subject.device)
-        return self._work / digest([self.identity, *_written(probe), probe.parameters(), record])[:24]
+        return self._folders[index]
+
+    @cached_property
+    def _folders(self) -> list[Path]:
+        common = [self.identity, __version__, self.execution.record(self.subject.device)]
+        return [self._work / digest([*common, probe.identity()])[:24] for probe in self.probes]
 
     def shard_folder(self, index: int, number: int) -> Path:
         """Where one shard of a probe goes; it exists if and only if the shard is finished."""
@@ -98,8 +101,7 @@ class Job:
     def shards(self) -> list[Shard]:
         """All shards, each with the probes that still miss it."""
         size, total = self.execution.shard_size, len(self.source.ids)
-        folders = [self.probe_folder(index) for index in range(len(self.probes))]
-        finished = [{path.name for path in folder.iterdir()} if folder.exists() else set() for folder in folders]
+        finished = [{path.name for path in folder.iterdir()} if folder.exists() else set() for folder in self._folders]
         return [
             Shard(
                 number,
@@ -113,17 +115,11 @@ class Job:
     def provenance(self, probe: Probe) -> dict[str, Any]:
         """Everything a reader needs to know how a Finding came about. No time and no place: equal work, equal bytes."""
         return {
-            "probe": canonical(type(probe)),
-            "code": class_code(type(probe)),
-            "parameters": probe.parameters(),
+            **probe.identity(),
             **self.identity,
             "execution": self.execution.record(self.subject.device),
             "versions": versions(),
         }
-
-
-def _written(probe: Probe) -> list[str]:
-    return [canonical(type(probe)), class_code(type(probe)), __version__]
 
 
 def versions() -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from weakspot._version import __version__
-from weakspot.core.digest import canonical, class_code, digest
+from weakspot.core.digest import digest
 from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.examine import finish, run_job
@@ -111,9 +111,8 @@ class Plan:
         self.check(data)
         how = execution or Execution()
         found: dict[str, Finding] = {}
-        model = subject.fingerprint()
         with run.locked(), subject.borrowed():
-            there = _by_request(run)
+            model, there = subject.fingerprint(), _by_request(run)
             splits = {split: {"fingerprint": s.fingerprint(), "samples": len(s.ids)} for split, s in data.items()}
             run.describe(subject=subject.describe(), data=splits)
             for planned in self.passes():
@@ -210,8 +209,7 @@ def _renamed(finding: Finding, name: str) -> Finding:
 
 def _request(step: Step, found: Mapping[str, Finding], subject: str, data: str) -> str:
     """What must agree for a Finding to be used again: probe, code, options, model and data."""
-    probe = step.build(found)
-    return digest([canonical(step.probe), class_code(step.probe), probe.parameters(), subject, data, __version__])
+    return digest([step.build(found).identity(), subject, data, __version__])
 
 
 def _by_request(run: Run) -> dict[str, Finding]:
@@ -221,6 +219,8 @@ def _by_request(run: Run) -> dict[str, Finding]:
         with suppress(RunError):
             finding = run[name]
             if finding.digest == written:
-                asked = [finding.provenance.get(key) for key in ("probe", "code", "parameters", "subject", "data")]
-                kept[digest([*asked, finding.provenance.get("versions", {}).get("weakspot")])] = finding
+                said = finding.provenance
+                asked = {key: said.get(key) for key in ("probe", "code", "parameters")}
+                version = said.get("versions", {}).get("weakspot")
+                kept[digest([asked, said.get("subject"), said.get("data"), version])] = finding
     return kept

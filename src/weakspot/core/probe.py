@@ -10,7 +10,7 @@ from typing import Any, ClassVar, dataclass_transform
 import numpy as np
 import torch
 
-from weakspot.core.digest import canonical
+from weakspot.core.digest import canonical, class_code
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.needs import Needs
@@ -118,6 +118,10 @@ class Probe(ABC):
         """A Finding under this probe's name; `table` by columns, `about` the first line of the docstring."""
         about = (type(self).__doc__ or "").strip().partition("\n")[0]
         return Finding(name=self.name(), about=about, table=None if table is None else table_of(table), **parts)
+
+    def identity(self) -> dict[str, Any]:
+        """What is asked: the probe, the code it is written in, and its options."""
+        return {"probe": canonical(type(self)), "code": class_code(type(self)), "parameters": self.parameters()}
 
     def parameters(self) -> dict[str, Any]:
         """The options as plain JSON; an option that is a Finding stands there by its digest."""

@@ -69,6 +69,7 @@ class Subject:
         self._fingerprint = fingerprint
         self._cuda_graphs = cuda_graphs and self.device.type == "cuda"
         self._lent = False
+        self._known: str | None = None
         self.replays: Replays | None = None
         """The recorded passes, while the model is borrowed and where `cuda_graphs` asks for them."""
 
@@ -78,7 +79,17 @@ class Subject:
         return isinstance(self.model, nn.Module) and self._forward is None
 
     def fingerprint(self) -> str:
-        """Changes whenever weights, structure, pre-processing or the choice of output change."""
+        """Changes whenever weights, structure, pre-processing or the choice of output change.
+
+        While the model is borrowed it is worked out once: a forward may write to buffers, which are put back later.
+        """
+        if self._known is None:
+            worked_out = self._work_out_fingerprint()
+            self._known = worked_out if self._lent else None
+            return worked_out
+        return self._known
+
+    def _work_out_fingerprint(self) -> str:
         if self._fingerprint is None and not isinstance(self.model, nn.Module):
             raise ConfigError(
                 "a callable has no weights to tell one version from another, so its results could be mixed up: give "
@@ -127,11 +138,12 @@ class Subject:
     def with_model(self, model: nn.Module) -> "Subject":
         """The same subject with another model in its place, for instance one trained further."""
         twin = copy.copy(self)
-        twin.model, twin._lent, twin.replays, twin._fingerprint = model, False, None, None
+        twin.model, twin._fingerprint = model, None
+        twin._return()
         return twin
 
     def _return(self) -> None:
-        self._lent, self.replays = False, None
+        self._lent, self._known, self.replays = False, None, None
 
     def layers(self, inputs: Tensor) -> tuple[Layer, ...]:
         """Every layer that runs for these inputs (a sample will do), in order; none of a black box."""

@@ -14,6 +14,8 @@ from torch.utils.hooks import RemovableHandle
 from weakspot.core.errors import ProbeError, SubjectError
 from weakspot.core.layers import ActivationWatch, Layer, Point, Side, first_tensor, select_layers
 
+Layers = str | tuple[str, ...]
+"""Which layers: "all" convolutions and linears, "penultimate", names or patterns."""
 _WIDE = frozenset({torch.float32, torch.float64})
 
 
@@ -27,7 +29,7 @@ class Tap:
     maps: whole maps instead of channel means.
     """
 
-    layers: str | tuple[str, ...] = "all"
+    layers: Layers = "all"
     side: Side = "output"
     scaled: bool = False
     maps: bool = False
@@ -229,17 +231,14 @@ class Recorder(ActivationWatch):
         self.captured: Captured | None = None
         self._model = model
         self._wants = wants
+        self.key = frozenset(wants.items())
+        """Equal for recorders that take the same."""
         self._samples = 0
         self._watching = any(point.side == "activated" for point in wants)
         by_module: dict[str, list[tuple[Point, Want]]] = {}
         for point, want in wants.items():
             by_module.setdefault(point.name, []).append((point, want))
         self._sites = {name: _Site(self, points) for name, points in by_module.items()}
-
-    @property
-    def key(self) -> frozenset[tuple[Point, Want]]:
-        """Equal for recorders that take the same."""
-        return frozenset(self._wants.items())
 
     @contextmanager
     def hooked(self) -> Iterator[None]:

@@ -20,12 +20,11 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.state import Sum
 from weakspot.core.step import Step
-from weakspot.core.taps import Tap
+from weakspot.core.taps import Layers, Tap
 from weakspot.coverage.counting import coverage_arrays, coverage_summary
 from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, deep_importance
 from weakspot.relevance.need import LayerRelevance
 
-Layers = str | tuple[str, ...]
 _MOST_COMBINATIONS = 10**8
 
 

@@ -14,10 +14,8 @@ from weakspot.core.probe import Probe
 from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
-from weakspot.core.taps import Tap
+from weakspot.core.taps import Layers, Tap
 from weakspot.coverage.counting import coverage_arrays, coverage_summary, layer_columns
-
-Layers = str | tuple[str, ...]
 
 
 class NeuronCoverage(Probe):

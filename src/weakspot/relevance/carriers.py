@@ -155,12 +155,8 @@ class Shares(Carrier):
         terms: Terms, *operands: Tensor,
     ) -> Tensor:  # fmt: skip
         """Compute z and keep its own graph, which gives Jᵀ."""
-        ctx.leaves = [operand.detach().requires_grad_() for operand in operands]
         ctx.compute, ctx.cells, ctx.degree, ctx.offset, ctx.terms = compute, cells, degree, offset, terms
-        with torch.enable_grad():
-            ctx.z = compute(*ctx.leaves)
-        output: Tensor = ctx.z.detach().clone()
-        return output
+        return _with_own_graph(ctx, compute, operands)
 
     @staticmethod
     def backward(ctx: Any, relevance: Tensor) -> tuple[Tensor | None, ...]:
@@ -184,11 +180,8 @@ class Routes(Carrier):
     @staticmethod
     def forward(ctx: Any, compute: Callable[..., Tensor], terms: Terms, *operands: Tensor) -> Tensor:
         """Move the values and keep the graph that moves them back."""
-        ctx.leaves, ctx.terms = [operand.detach().requires_grad_() for operand in operands], terms
-        with torch.enable_grad():
-            ctx.z = compute(*ctx.leaves)
-        output: Tensor = ctx.z.detach().clone()
-        return output
+        ctx.terms = terms
+        return _with_own_graph(ctx, compute, operands)
 
     @staticmethod
     def backward(ctx: Any, relevance: Tensor) -> tuple[Tensor | None, ...]:
@@ -196,6 +189,15 @@ class Routes(Carrier):
         parts = torch.autograd.grad(ctx.z, ctx.leaves, relevance, retain_graph=True)
         ctx.terms.ledger.write(ctx.terms.label, relevance, reached=parts)
         return None, None, *parts
+
+
+def _with_own_graph(ctx: Any, compute: Callable[..., Tensor], operands: Sequence[Tensor]) -> Tensor:
+    """The result, while `ctx` keeps it as `z` with the graph that leads back to `leaves`."""
+    ctx.leaves = [operand.detach().requires_grad_() for operand in operands]
+    with torch.enable_grad():
+        ctx.z = compute(*ctx.leaves)
+    output: Tensor = ctx.z.detach().clone()
+    return output
 
 
 def _evenly(amounts: Tensor, compute: Callable[..., Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
