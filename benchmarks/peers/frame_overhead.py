@@ -59,7 +59,7 @@ def main() -> None:
 
         def observe(job: Job) -> None:
             writers = [writer for probe in job.probes for writer in probe.begin_shard(Path(work))]
-            observe_batches(subject, batches, job.probes, job.setting, Silent())
+            observe_batches(subject, batches, job.probes, job.setting, Silent().advance)
             for writer in writers:
                 writer.close()
 

@@ -14,7 +14,7 @@ from weakspot.classes.gauge import ClassCoverage, ClassGauge, ClassRanges
 from weakspot.classes.groups import GroupFairness
 from weakspot.classes.probes import ClassPairs
 from weakspot.classes.room import steps
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.data.sources import ArraySource
 from weakspot.laws import LAWS, Trial
 
@@ -171,7 +171,7 @@ def test_options_are_checked_before_the_pass(options: dict, message: str) -> Non
 def test_unknown_class_names_are_refused(subject, data, net) -> None:
     with pytest.raises(ConfigError, match="no class is called 'cow': there are cat, dog"):
         examine(subject, data, [ClassPairs(named=[["cat", "cow"]])], execution=QUICK)
-    with pytest.raises(ConfigError, match="4 outputs and the subject 2 classes"):
+    with pytest.raises(SubjectError, match="4 scores per sample, and 2 classes are named"):
         examine(Subject(net, classes=2), data, [ClassPairs()], execution=QUICK)
 
 

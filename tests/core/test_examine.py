@@ -292,13 +292,12 @@ def test_probabilities_need_to_be_said():
 
 
 @pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (ArraySource(np.zeros((0, 3))), "the data have no samples"),
-        (ArraySource(np.zeros((3, 3)), ids=["a", "b", "a"]), "two samples have the id 'a': ids must be unique"),
-    ],
+    ("ids", "message"),
+    [([], "the data have no samples"), (["a", "b", "a"], "two samples have the id 'a': ids must be unique")],
 )
-def test_data_that_cannot_be_examined(source, message):
+def test_data_that_cannot_be_examined(ids, message):
+    source = ArraySource(np.zeros((3, 3), dtype=np.float32))
+    source.ids = ids
     with pytest.raises(DataError, match=message):
         examine(Subject(Counting()), source, [Tally()])
 

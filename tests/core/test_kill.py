@@ -63,7 +63,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(examiner, tmp_path
     took = min(examiner.finish(what="demo", folder=tmp_path / name) for name in ("warm", "whole"))
     whole = contents(tmp_path / "whole")
     assert whole == contents(tmp_path / "warm")
-    assert sum(name.endswith("finding.json") for name in whole) == 7
+    assert sum(name.endswith("finding.json") for name in whole) >= 7
     chance = random.Random(20)
     left, went_on = 30, 0
     for number in range(60):

@@ -38,12 +38,14 @@ def test_what_is_saved_is_there_in_order(run):
 
 
 def test_the_manifest_is_as_documented(run):
-    run.describe(subject={"model": "Net"}, data={"test": {"samples": 3}})
+    run.describe(subject={"model": "Net"}, data={"test": {"samples": 3}}, asked=["room.two"])
+    run.describe(subject={"model": "Net"}, data={"test": {"samples": 3}}, asked=["room.one", "room.two"])
     assert json.loads((run.folder / "run.json").read_text()) == {
         "format": "weakspot-run",
         "version": 1,
         "subject": {"model": "Net"},
         "data": {"test": {"samples": 3}},
+        "asked": ["room.two", "room.one"],
         "findings": {"room.one": SAMPLE.digest, "room.two": Finding("room.two").digest},
     }
 

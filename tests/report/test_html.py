@@ -253,3 +253,9 @@ def test_torch_is_never_loaded(run: Run, tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", script, str(run.folder), str(tmp_path / "report.html")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_what_was_asked_for_is_an_answer_even_where_others_were_built_from_it(run, tmp_path):
+    noted = run.manifest()
+    run.describe(subject=noted["subject"], data=noted["data"], asked=["coverage.ranges"])
+    assert "Groundwork for Sections" not in write_report(run, tmp_path / "r.html").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -23,10 +23,10 @@ def canonical(value: Any) -> Any:
     >>> canonical({"b": (1, 2), "a": {3}})
     {'b': [1, 2], 'a': [3]}
     """
-    if hasattr(value, "__canonical__"):
+    if hasattr(value, "__canonical__") and not isinstance(value, type):
         return value.__canonical__()
-    if isinstance(value, float) and isnan(value):
-        return None  # JSON has no NaN
+    if isinstance(value, float) and not isfinite(value):
+        return None if isnan(value) else f"{'-' if value < 0 else ''}Infinity"  # JSON has neither
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -116,8 +116,9 @@ def class_code(kind: type) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Canonical JSON text: sorted keys, no spaces."""
-    return json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Canonical JSON text: sorted keys, no spaces; what UTF-8 cannot write stands as an escape."""
+    text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def digest(value: Any) -> str:

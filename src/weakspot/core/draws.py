@@ -65,10 +65,10 @@ def keep_mask(keys: np.ndarray, count: int, drop: float, device: torch.device) -
     least = round(drop * (1 << 24))
     if len(keys) * count < _LARGE:
         return torch.from_numpy((draw_words(keys, count) >> np.uint64(40)) >= least).to(device)
-    return _shift(_device_words(keys, count, device), 40) >= least
+    return _shift(device_words(keys, count, device), 40) >= least
 
 
-def _device_words(keys: np.ndarray, count: int, device: torch.device) -> Tensor:
+def device_words(keys: np.ndarray, count: int, device: torch.device) -> Tensor:
     """The words of `draw_words`, made on the device."""
     signed = torch.from_numpy(keys.view(np.int64).copy()).to(device)
     words = torch.arange(1, count + 1, device=device).mul_(_signed(_GOLDEN)) + signed[:, None]

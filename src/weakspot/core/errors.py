@@ -27,3 +27,14 @@ class RunError(WeakspotError):
 
 class ProbeError(WeakspotError):
     """A probe broke the contract between probes and the frame."""
+
+
+class BadSample(DataError):  # noqa: N818 - the sample is what it is about
+    """One sample cannot be used; `sample` is its id, so that it can be left out and listed."""
+
+    def __init__(self, sample: str, message: str):
+        super().__init__(message)
+        self.sample = sample
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.sample, str(self))

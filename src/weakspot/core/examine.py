@@ -4,7 +4,7 @@ Begin reading with `observe_batches`: that loop is all of weakspot's dealings wi
 """
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial, reduce
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from weakspot.core.checking import usable
 from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ProbeError
 from weakspot.core.files import whole_folder, writing
@@ -20,6 +21,7 @@ from weakspot.core.job import Execution, Job, Shard
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress, Silent
+from weakspot.core.soundness import Soundness
 from weakspot.core.source import Source, read_ahead
 from weakspot.core.state import merge_states
 from weakspot.core.subject import Subject
@@ -45,7 +47,9 @@ def examine(
         subject.fingerprint()  # what is kept must be known again: refuse a black box without a name
     with ExitStack() as stack:
         folder = work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weakspot-")))
-        job = Job(subject, data, probes, execution or Execution(), folder)
+        how = execution or Execution()
+        source = leave_out_bad(subject, data, how, progress or Silent())
+        job = Job(subject, source, probes, how, folder)
         run_job(job, engine=engine, progress=progress, label=f"{len(probes)} questions")
         return [finish(job, index) for index in range(len(job.probes))]
 
@@ -64,7 +68,33 @@ def run_job(job: Job, *, engine: Engine | None = None, progress: Progress | None
         told.end()
 
 
+def leave_out_bad(subject: Subject, source: Source, how: Execution, progress: Progress) -> Source:
+    """The source, without the samples that cannot be used where the user wants them skipped."""
+    if how.on_bad_sample == "stop":
+        return source
+    return usable(subject, source, batch_size=how.batch_size, workers=how.workers, progress=progress)
+
+
 def run_shard(job: Job, shard: Shard, progress: Progress) -> None:
+    """Do one shard; where the GPU's memory is too small for the batches, do it again with batches of half the size."""
+    done: list[int] = []
+
+    def advance(samples: int) -> None:
+        done.append(samples)
+        progress.advance(samples)
+
+    try:
+        _try_shard(job, shard, advance)
+    except torch.OutOfMemoryError as error:
+        job.halve_batches(error)
+        progress.advance(-sum(done))
+        progress.tell(f"the GPU's memory is too small: going on with batches of {job.batch_size}")
+    else:
+        return
+    run_shard(job, shard, progress)  # out here, where the error no longer holds on to the batch's memory
+
+
+def _try_shard(job: Job, shard: Shard, advance: Callable[[int], None]) -> None:
     """Show one shard to the probes that have not seen it, and keep what they made of it."""
     probes = [job.probes[index] for index in shard.missing]
     with ExitStack() as stack:
@@ -72,8 +102,8 @@ def run_shard(job: Job, shard: Shard, progress: Progress) -> None:
         writers = [writer for probe, to in zip(probes, folders, strict=True) for writer in probe.begin_shard(to)]
         for writer in writers:
             stack.callback(writer.close)
-        batches = read_ahead(job.source, shard.batches(job.execution.batch_size), job.execution.workers)
-        observe_batches(job.subject, batches, probes, job.setting, progress)
+        batches = read_ahead(job.source.read, shard.batches(job.batch_size), job.execution.workers)
+        observe_batches(job.subject, batches, probes, job.setting, advance)
         for writer in writers:
             writer.finish()
         for probe, folder in zip(probes, folders, strict=True):
@@ -83,10 +113,14 @@ def run_shard(job: Job, shard: Shard, progress: Progress) -> None:
 
 
 def observe_batches(
-    subject: Subject, batches: Iterable[Batch], probes: Sequence[Probe], setting: Setting, progress: Progress
+    subject: Subject,
+    batches: Iterable[Batch],
+    probes: Sequence[Probe],
+    setting: Setting,
+    advance: Callable[[int], None],
 ) -> None:
     """Look at every batch as often as anyone wants, and show each look to those who asked for it."""
-    viewings = schedule(probes, subject, setting)
+    viewings, soundness = schedule(probes, subject, setting), Soundness()
     with ExitStack() as stack:
         forward = stack.enter_context(subject.borrowed())
         stack.enter_context(torch.no_grad())
@@ -94,13 +128,16 @@ def observe_batches(
             stack.enter_context(viewing.recorder.hooked())
         for batch in (read.to(subject.device) for read in batches):
             waiting = np.ones((len(probes), len(batch)), dtype=bool)
-            for probe in probes:
+            for index, probe in enumerate(probes):
                 probe.begin_batch(dict(zip(batch.ids, batch.positions.tolist(), strict=True)))
+                wants = probe.wants(batch.ids)
+                if wants is not None:
+                    waiting[index] = released_rows(batch.ids, wants)
             for viewing in viewings:
                 wanted = np.any(waiting[list(viewing.probes)], axis=0)
                 if not wanted.any():
                     continue
-                seen = viewing.of(subject, forward, batch.select(wanted), setting)
+                seen = viewing.of(subject, forward, batch.select(wanted), setting, soundness)
                 for index in viewing.probes:
                     if waiting[index].any():
                         released = probes[index].observe(Observation(seen, waiting[index, wanted]))
@@ -108,7 +145,8 @@ def observe_batches(
                             waiting[index] &= ~released_rows(batch.ids, released)
             for probe in probes:
                 probe.close(batch.ids)
-            progress.advance(len(batch))
+            advance(len(batch))
+        soundness.check()
 
 
 def finish(job: Job, index: int) -> Finding:

@@ -114,7 +114,7 @@ class Finding:
             finding = cls(
                 name=index["name"],
                 about=index["about"],
-                summary={name: Estimate(**entry) for name, entry in index["summary"]},
+                summary={name: Estimate(**_numbers(entry)) for name, entry in index["summary"]},
                 table=_read_table(folder / TABLE) if table is None and TABLE in files else table,
                 arrays={name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in index["arrays"]},
                 media={key: Picture((folder / file).read_bytes(), text) for key, file, text in index["media"]},
@@ -198,6 +198,11 @@ def read_index(path: Path, expected: str, version: int, upgrades: Upgrades) -> d
             raise RunError(f"{path} has format version {older}, which this weakspot no longer reads: examine again")
         index = upgrades[older](index)
     return index
+
+
+def _numbers(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of an Estimate with infinity, which JSON has no number for, as one."""
+    return {key: float(item) if item in ("Infinity", "-Infinity") else item for key, item in entry.items()}
 
 
 def _picture_file(number: int) -> str:

@@ -4,22 +4,27 @@ import copy
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from weakspot._version import __version__
+from weakspot.core.checking import Checked, Usable
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.core.observation import Setting
 from weakspot.core.probe import Probe
 from weakspot.core.source import Source, check_ids
 from weakspot.core.subject import Subject
+from weakspot.core.ways import Ways, disagreement
+
+_COMPARED = 256
+"""Samples on which a faster way is compared with float32."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +32,21 @@ class Execution:
     """How the work is cut and run. Results agree for any choice; for equal choices they are equal to the last bit.
 
     batch_size: samples per forward pass. shard_size: samples per unit of work that is kept when a run is interrupted.
-    workers: threads that read ahead.
+    workers: threads that read ahead. on_bad_sample: "stop" with its name, or "skip" it: every sample is then read once
+    beforehand, those that cannot be used are left out of the data, and each Finding lists them.
     """
 
     batch_size: int = 64
     shard_size: int = 1024
     workers: int = 2
+    on_bad_sample: Literal["stop", "skip"] = "stop"
 
     def __post_init__(self) -> None:
         for name, least in (("batch_size", 1), ("shard_size", 1), ("workers", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)}: expected {least} or more")
+        if self.on_bad_sample not in ("stop", "skip"):
+            raise ConfigError(f"on_bad_sample is {self.on_bad_sample!r}: choose 'stop' or 'skip'")
 
     def record(self, device: torch.device) -> dict[str, Any]:
         """What must agree for results to be equal to the last bit."""
@@ -69,9 +78,12 @@ class Job:
     def __init__(self, subject: Subject, source: Source, probes: Sequence[Probe], execution: Execution, work: Path):
         check_ids(source)
         self.subject = subject
-        self.source = source
         self.execution = execution
-        self.setting = _setting(subject, source)
+        self.batch_size = execution.batch_size
+        """As asked for, until the GPU's memory turns out too small for it."""
+        self.setting, classes = _setting(subject, source)
+        self.source: Source = Checked(source, subject.task, classes)
+        self._skipped = source.skipped if isinstance(source, Usable) else None
         self.probes = [_fresh(probe, self.setting) for probe in probes]
         for probe in self.probes:
             _check_fits(probe, subject)
@@ -112,12 +124,38 @@ class Job:
             for number, start in enumerate(range(0, total, size))
         ]
 
+    @cached_property
+    def disagreement(self) -> dict[str, Any] | None:
+        """How the model is run faster than as it is, and how far that lies from float32 on the first samples."""
+        subject = self.subject
+        if subject.ways == Ways():
+            return None
+        places = np.arange(min(_COMPARED, len(self.source.ids)))
+        pieces = np.split(places, range(self.batch_size, len(places), self.batch_size))
+        with subject.borrowed() as plain, torch.no_grad():
+            inputs = (self.source.read(piece).inputs.to(subject.device) for piece in pieces)
+            quick = subject.quick(compiled=True)
+            measured = disagreement(inputs, plain, quick, subject.task, subject.scores)
+        return {**asdict(subject.ways), "against_float32": measured}
+
+    def halve_batches(self, reason: Exception) -> None:
+        """Go on with batches of half the size; where that cannot be, say what the user can do."""
+        if self.batch_size == 1:
+            raise SubjectError(
+                f"one sample alone does not fit into the memory of {self.subject.device}: {reason}; ask for fewer "
+                "layers at once, give smaller inputs, or use device='cpu'"
+            ) from reason
+        self.batch_size //= 2
+        self.subject.forget_replays()
+
     def provenance(self, probe: Probe) -> dict[str, Any]:
         """Everything a reader needs to know how a Finding came about. No time and no place: equal work, equal bytes."""
         return {
             **probe.identity(),
             **self.identity,
-            "execution": self.execution.record(self.subject.device),
+            **({} if self._skipped is None else {"skipped": self._skipped}),
+            **({} if self.disagreement is None else {"ways": self.disagreement}),
+            "execution": replace(self.execution, batch_size=self.batch_size).record(self.subject.device),
             "versions": versions(),
         }
 
@@ -128,10 +166,10 @@ def versions() -> dict[str, str]:
     return {"weakspot": __version__, "python": platform.python_version(), **installed}
 
 
-def _setting(subject: Subject, source: Source) -> Setting:
-    sample = source.read(np.arange(1))
-    layers = subject.layers(sample.inputs)
-    return Setting(subject.task, subject.scores, subject.classes, layers, source.ids)
+def _setting(subject: Subject, source: Source) -> tuple[Setting, int | None]:
+    """What stays the same, and how many classes there are: one sample shows it."""
+    outputs, layers = subject.tried(source.read(np.arange(1)).inputs)
+    return Setting(subject.task, subject.scores, subject.classes, layers, source.ids), subject.class_count(outputs)
 
 
 def _fresh(probe: Probe, setting: Setting) -> Probe:

@@ -29,6 +29,10 @@ class Look(ABC):
         A look may change the inputs (and undo that on spatial outputs), wrap the forward, or replace it.
         """
 
+    def within(self, bounds: tuple[float, float] | None) -> "Look":
+        """The same look, knowing the smallest and largest value of an input; one that makes use of them keeps them."""
+        return self
+
     def numbers(self, count: int) -> range:
         """The numbers of the first `count` looks of this kind."""
         return range(self.first, self.first + count)

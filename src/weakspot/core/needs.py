@@ -36,10 +36,12 @@ class Attribution(ABC):
         *,
         rows: Callable[[Tensor], Tensor] | None,
         task: Task,
+        targets: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """The outputs of one forward pass, and the relevance at each point in the shape of its values.
 
-        `rows` says, given the outputs, which samples are wanted; the others get zeros.
+        `rows` says, given the outputs, which samples are wanted; the others get zeros. `targets` are the true answers
+        where the data have them.
         """
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from weakspot.core.errors import DataError, ProbeError
 from weakspot.core.layers import Layer, Point
 from weakspot.core.look import Look
 from weakspot.core.needs import Attribution
+from weakspot.core.soundness import Soundness
 from weakspot.core.taps import Captured, Channels, Layout, Tap, taken_at
 from weakspot.core.tasks import Scores, Task, predicted, probabilities, right
 
@@ -84,13 +85,23 @@ class Pass:
     outputs: Tensor
     captured: Captured
     relevance: Mapping[Point, Tensor]
+    soundness: Soundness = field(default_factory=Soundness, repr=False)
     _channels: dict[Tap, Channels] = field(default_factory=dict, repr=False)
 
     def channels(self, tap: Tap) -> Channels:
         """Channel means at the tapped layers, put together once for all probes that ask."""
         if tap not in self._channels:
-            self._channels[tap] = self.captured.channels(self.setting.layout(tap), scaled=tap.scaled)
+            channels = self.captured.channels(self.setting.layout(tap), scaled=tap.scaled)
+            self.soundness.note(channels.mean, self.batch.ids, channels.layout.place)
+            self._channels[tap] = channels
         return self._channels[tap]
+
+    def note_soundness(self) -> None:
+        """Have what came out, whole maps and relevance asked about; channel means are when they are put together."""
+        self.soundness.note(self.outputs, self.batch.ids, lambda column: "its answer")
+        for kind, taken in (("", self.captured.maps), ("the relevance of ", self.relevance)):
+            for point, values in taken.items():
+                self.soundness.note(values, self.batch.ids, partial(_named, f"{kind}layer {point.label}"))
 
 
 @dataclass(frozen=True)
@@ -177,6 +188,10 @@ class Observation:
 
     def _mine(self, values: Tensor) -> Tensor:
         return values if self._where is None else values[self._where]
+
+
+def _named(name: str, column: int) -> str:
+    return name
 
 
 def released_rows(ids: Sequence[str], released: Any) -> np.ndarray:

@@ -7,19 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from weakspot._version import __version__
+from weakspot.core.checking import Usable
 from weakspot.core.digest import digest
 from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError, RunError
-from weakspot.core.examine import finish, run_job
+from weakspot.core.examine import finish, leave_out_bad, run_job
 from weakspot.core.files import remove_folder
 from weakspot.core.finding import Finding
 from weakspot.core.job import Execution, Job
 from weakspot.core.probe import Probe
-from weakspot.core.progress import Progress
+from weakspot.core.progress import Progress, Silent
 from weakspot.core.run import Run
-from weakspot.core.source import Source, limited
+from weakspot.core.source import Source, limited, splits_behind, with_made_splits
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
 from weakspot.core.viewing import schedule
@@ -84,6 +86,10 @@ class Plan:
             levels[step.key] = max(depth for depth in starts if step.depth <= depth <= latest)
         return levels
 
+    def asked_in_order(self) -> list[str]:
+        """The keys of the steps that were asked for."""
+        return [step.key for step in self.steps if step.key in self.asked]
+
     def groundwork(self) -> set[str]:
         """The names of the Findings that are only there for others to be built from."""
         return {self.names[step.key] for step in self.steps if step.key not in self.asked}
@@ -91,9 +97,10 @@ class Plan:
     def check(self, data: Mapping[str, Source]) -> None:
         """Refuse a plan that wants a split the data do not have."""
         for step in self.steps:
-            if step.split not in data:
+            lost = [split for split in splits_behind(step.split, data) if split not in data]
+            if lost:
                 raise ConfigError(
-                    f"{self.names[step.key]} needs the split {step.split!r}, and the data have only "
+                    f"{self.names[step.key]} needs the split {lost[0]!r}, and the data have only "
                     f"{', '.join(map(repr, data)) or 'none'}: add it under data"
                 )
 
@@ -113,8 +120,12 @@ class Plan:
         found: dict[str, Finding] = {}
         with run.locked(), subject.borrowed():
             model, there = subject.fingerprint(), _by_request(run)
-            splits = {split: {"fingerprint": s.fingerprint(), "samples": len(s.ids)} for split, s in data.items()}
-            run.describe(subject=subject.describe(), data=splits)
+            usable = self._usable(subject, data, run, how, progress or Silent())
+            data = with_made_splits(usable, (step.split for step in self.steps))
+            noted = {split: described(source) for split, source in data.items()}
+            run.describe(
+                subject=subject.describe(), data=noted, asked=[self.names[key] for key in self.asked_in_order()]
+            )
             for planned in self.passes():
                 source = data[planned.split]
                 missing = []
@@ -134,6 +145,22 @@ class Plan:
             remove_folder(run.folder / "work")
         return [found[step.key] for step in self.steps]
 
+    def _usable(
+        self, subject: Subject, data: Mapping[str, Source], run: Run, how: Execution, progress: Progress
+    ) -> Mapping[str, Source]:
+        """The data without bad samples, where they are to be skipped; what is known from before is not read again."""
+        if how.on_bad_sample == "stop":
+            return data
+        before = run.manifest()
+        same_model = before["subject"].get("fingerprint") == subject.fingerprint()
+        usable: dict[str, Source] = {}
+        for split, source in data.items():
+            noted = before["data"].get(split, {}) if same_model else {}
+            again = Usable(source, noted["skipped"]) if "skipped" in noted else source
+            known = "skipped" in noted and again.fingerprint() == noted["fingerprint"]
+            usable[split] = again if known else leave_out_bad(subject, source, how, progress)
+        return usable
+
     def _keep(self, step: Step, finding: Finding, run: Run) -> Finding:
         named = _renamed(finding, self.names[step.key])
         run.save(named)
@@ -144,6 +171,7 @@ class Plan:
     ) -> Iterator[Cost]:
         """Say for each pass what it will cost, by trying a few batches; nothing is written to the Run."""
         self.check(data)
+        data = with_made_splits(data, (step.split for step in self.steps))
         found: dict[str, Finding] = {}
         model, there = (subject.fingerprint(), _by_request(run)) if run else ("", {})
         with tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch, subject.borrowed():
@@ -158,6 +186,12 @@ class Plan:
                 yield _cost(planned, len(source.ids), job, [self.names[s.key] for s in steps if s.key not in computed])
                 for index, step in enumerate(missing):
                     found[step.key] = finish(job, index)  # type: ignore[arg-type]  # there is a job where steps miss
+
+
+def described(source: Source) -> dict[str, Any]:
+    """What a Run notes of a split."""
+    noted = {"fingerprint": source.fingerprint(), "samples": len(source.ids)}
+    return {**noted, "skipped": source.skipped} if isinstance(source, Usable) else noted
 
 
 def _trial(subject: Subject, source: Source, probes: Sequence[Probe], execution: Execution, work: Path) -> Job:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform, get_type_hints
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation, Setting
+from weakspot.core.options import OptionError, checked, nearest
 from weakspot.core.rows import RowTable, RowWriter
 from weakspot.core.state import declared
 from weakspot.core.step import Step
@@ -103,6 +104,10 @@ class Probe(ABC):
         """What the probe must be shown: by default look 0, its outputs, and what `tap` names."""
         return Needs() if self.tap is None else Needs(taps=(self.tap,))
 
+    def wants(self, ids: Sequence[str]) -> Iterable[str] | None:
+        """Which samples of a batch the probe is to be shown; None for all. What nobody wants is not looked at."""
+        return None
+
     @abstractmethod
     def observe(self, seen: Observation) -> Iterable[str] | None:
         """Fold one look at one batch into the state; may return ids that need no more looks."""
@@ -165,15 +170,27 @@ class Probe(ABC):
 
 
 def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with the probe's defaults; one that it does not have is refused, naming those it has."""
+    """The options with the probe's defaults; one that it does not have, or a value that does not fit, is refused."""
     known = fields(probe)  # type: ignore[arg-type]
-    unknown = sorted(set(options) - {entry.name for entry in known})
+    names = [entry.name for entry in known]
+    unknown = sorted(set(options) - set(names))
     if unknown:
-        have = ", ".join(entry.name for entry in known) or "none"
-        raise ConfigError(f"{probe.name()} has no option {', '.join(map(repr, unknown))}; it has: {have}")
+        lost, have = ", ".join(map(repr, unknown)), ", ".join(names) or "none"
+        raise OptionError(
+            unknown[0], f"{probe.name()} has no option {lost}; {nearest(unknown[0], names)}it has: {have}"
+        )
+    hints = _hints(probe) if options else {}
+    given = {name: checked(name, value, hints[name], of=probe.name()) for name, value in options.items()}
     defaults = {entry.name: entry.default for entry in known if entry.default is not MISSING}
     made = {entry.name: entry.default_factory() for entry in known if entry.default_factory is not MISSING}
-    return {**defaults, **made, **options}
+    return {**defaults, **made, **given}
+
+
+def _hints(probe: type[Probe]) -> dict[str, Any]:
+    try:
+        return get_type_hints(probe)
+    except NameError as error:
+        raise ProbeError(f"{probe.name()} annotates an option with what its module does not know: {error}") from error
 
 
 def check_complete(probe: type[Probe], given: Sequence[str]) -> None:

@@ -12,6 +12,9 @@ class Progress(Protocol):
     def advance(self, samples: int) -> None:
         """So many more samples are done."""
 
+    def tell(self, message: str) -> None:
+        """Something that the user should know."""
+
     def end(self) -> None:
         """The pass is over."""
 
@@ -23,6 +26,9 @@ class Silent:
         """Nothing."""
 
     def advance(self, samples: int) -> None:
+        """Nothing."""
+
+    def tell(self, message: str) -> None:
         """Nothing."""
 
     def end(self) -> None:

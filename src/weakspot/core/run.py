@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,9 +93,11 @@ class Run:
         manifest["findings"][finding.name] = finding.digest
         self._write(manifest)
 
-    def describe(self, *, subject: Mapping[str, Any], data: Mapping[str, Any]) -> None:
-        """Note in the manifest what was examined."""
-        self._write({**self.manifest(), "subject": subject, "data": data})
+    def describe(self, *, subject: Mapping[str, Any], data: Mapping[str, Any], asked: Iterable[str] = ()) -> None:
+        """Note in the manifest what was examined, and the Findings that were asked for besides those before."""
+        before = self.manifest()
+        names = list(dict.fromkeys([*before.get("asked", []), *asked]))
+        self._write({**before, "subject": subject, "data": data, "asked": names})
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -119,7 +121,8 @@ class Run:
             yield
 
     def _write(self, manifest: Mapping[str, Any]) -> None:
-        ordered = {"format": FORMAT, "version": VERSION, **{k: manifest[k] for k in ("subject", "data", "findings")}}
+        parts = {key: manifest[key] for key in ("subject", "data", "asked", "findings") if key in manifest}
+        ordered = {"format": FORMAT, "version": VERSION, **parts}
         write_text(self.folder / MANIFEST, json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -15,4 +15,5 @@ def section_numbers(values: Tensor, low: Tensor, high: Tensor, sections: int) ->
     """
     span = high - low
     numbers = (values - low).mul_(torch.where(span > 0, sections / span, 1.0)).floor_().clamp_(-1, sections - 1)
+    numbers.nan_to_num_(nan=-1.0)  # the frame refuses NaN a little later; until then it must not point outside
     return numbers.masked_fill_(values > high, sections).to(torch.int64).add_(1)

@@ -1,15 +1,17 @@
 """Where samples come from: an interface. The sources themselves are in `weakspot.data`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from weakspot.core.digest import digest
 from weakspot.core.errors import DataError
 from weakspot.core.observation import Batch
+
+Read = TypeVar("Read")
 
 
 class Source(Protocol):
@@ -65,6 +67,28 @@ def limited(source: Source, limit: int | None, *, seed: int = 0) -> Source:
     return Subset(source, np.sort(np.random.default_rng(seed).permutation(total)[:limit]))
 
 
+def like(split: str, other: str) -> str:
+    """The name of a split made of two others: as many samples of `split` as `other` has, drawn at random once.
+
+    >>> like("train", "test")
+    'train.like.test'
+    """
+    return f"{split}.like.{other}"
+
+
+def splits_behind(split: str, data: Mapping[str, Source]) -> tuple[str, ...]:
+    """The splits of the data that a split is made of: itself, or both that a name such as "train.like.test" names."""
+    first, found, second = split.partition(".like.")
+    return (first, second) if found and split not in data else (split,)
+
+
+def with_made_splits(data: Mapping[str, Source], splits: Iterable[str]) -> dict[str, Source]:
+    """The data, with those of the splits added that are made of others."""
+    behind = {split: splits_behind(split, data) for split in splits}
+    made = {split: limited(data[of[0]], len(data[of[1]].ids)) for split, of in behind.items() if len(of) > 1}
+    return {**data, **made}
+
+
 def check_ids(source: Source) -> None:
     """Refuse data without samples, and ids that occur twice."""
     ids = source.ids
@@ -74,20 +98,30 @@ def check_ids(source: Source) -> None:
         seen: set[str] = set()
         twice = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise DataError(f"two samples have the id {twice!r}: ids must be unique")
+    odd = next((name for name in ids if not _is_text(name)), None)
+    if odd is not None:
+        raise DataError(f"the id {odd!r} is no text that can be written to a file: give the sample another name")
 
 
-def read_ahead(source: Source, batches: Sequence[np.ndarray], workers: int) -> Iterator[Batch]:
-    """The batches in order, decoded by `workers` threads while earlier ones are in use; 0 reads as it goes."""
+def _is_text(name: object) -> bool:
+    try:
+        return bool(isinstance(name, str) and (name.isascii() or name.encode()))
+    except UnicodeEncodeError:  # half of a surrogate pair, as file names that are no UTF-8 are given
+        return False
+
+
+def read_ahead(read: Callable[[np.ndarray], Read], batches: Sequence[np.ndarray], workers: int) -> Iterator[Read]:
+    """`read` of each batch in order, done by `workers` threads while earlier ones are in use; 0 reads as it goes."""
     if workers == 0:
-        yield from map(source.read, batches)
+        yield from map(read, batches)
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="weakspot-read")
     try:
         remaining = iter(batches)
-        waiting: list[Future[Batch]] = [pool.submit(source.read, p) for p in islice(remaining, workers + 1)]
+        waiting: list[Future[Read]] = [pool.submit(read, p) for p in islice(remaining, workers + 1)]
         while waiting:
             batch = waiting.pop(0).result()
-            waiting.extend(pool.submit(source.read, positions) for positions in islice(remaining, 1))
+            waiting.extend(pool.submit(read, positions) for positions in islice(remaining, 1))
             yield batch
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -4,6 +4,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from weakspot.core.layers import Layer, list_layers
 from weakspot.core.look import Forward
 from weakspot.core.replay import Replays
 from weakspot.core.tasks import TASKS, Scores, Task
+from weakspot.core.ways import Precision, Ways
 
 OutputChoice = str | int | Callable[[Any], Tensor]
 
@@ -33,6 +35,11 @@ class Subject:
     device: where to run, "auto" for a GPU when there is one; by default where the model's parameters are.
     cuda_graphs: on a GPU, record the forward pass once per batch shape and replay it: faster for small models, as long
         as the model does not decide in Python what to run.
+    precision: "float32", or "bf16" to run the model's matrix products and convolutions in bfloat16.
+    compile: run it through torch.compile wherever nothing is taken from inside.
+    channels_last: hand it images with the channels innermost in memory, which suits most convolutions.
+        What these three change is measured against plain float32 and noted in every Finding; relevance is always
+        worked out in float32.
     fingerprint: names a black box and its version; a module is fingerprinted by its weights and structure.
     """
 
@@ -49,6 +56,9 @@ class Subject:
         forward: Callable[[Any, Tensor], Any] | None = None,
         device: str | torch.device | None = None,
         cuda_graphs: bool = False,
+        precision: Precision = "float32",
+        compile: bool = False,
+        channels_last: bool = False,
         fingerprint: str | None = None,
     ):
         if not callable(model):
@@ -67,6 +77,8 @@ class Subject:
         self._preprocess = preprocess
         self._forward = forward
         self._fingerprint = fingerprint
+        self.ways = Ways(precision, compile, channels_last)
+        self._compiled: Any = None
         self._cuda_graphs = cuda_graphs and self.device.type == "cuda"
         self._lent = False
         self._known: str | None = None
@@ -97,7 +109,8 @@ class Subject:
             )
         identity = self._fingerprint or _module_fingerprint(self.model)  # type: ignore[arg-type]
         adapters = [self._output, self._preprocess, self._forward, self.bounds, self.scores]
-        return digest([identity, self.task, self.classes, *map(_adapter_identity, adapters)])
+        ways = [] if self.ways == Ways() else [self.ways]
+        return digest([identity, self.task, self.classes, *map(_adapter_identity, adapters), *ways])
 
     def describe(self) -> dict[str, Any]:
         """What a Run notes of its subject."""
@@ -107,9 +120,34 @@ class Subject:
 
     def forward(self, inputs: Tensor) -> Tensor:
         """One complete prediction for a batch: pre-process, run, pick the output."""
+        return self._run(self.model, inputs, lambda prepared: prepared)
+
+    def quick(self, *, compiled: bool) -> Forward:
+        """The forward in the ways the subject asks for; `compiled` where nothing watches the model's operations."""
+        if self.ways == Ways():
+            return self.forward
+        if not (compiled and self.ways.compile):
+            return partial(self._quick, self.model)
+        if self._compiled is None:
+            self._compiled = torch.compile(self.model)
+        return self._compiled_forward
+
+    def _quick(self, model: Any, inputs: Tensor) -> Tensor:
+        with self.ways.on(self.device):
+            return self._run(model, inputs, self.ways.laid_out).float()
+
+    def _compiled_forward(self, inputs: Tensor) -> Tensor:
+        try:
+            return self._quick(self._compiled, inputs)
+        except Exception as error:
+            self._quick(self.model, inputs)  # an error of the model itself is raised as always
+            reason = str(error).strip().partition("\n")[0]
+            raise SubjectError(f"the model cannot be compiled: {reason}; leave compile off") from error
+
+    def _run(self, model: Any, inputs: Tensor, lay_out: Callable[[Tensor], Tensor]) -> Tensor:
         prepared = inputs.clone()  # what works in place must not change the inputs of the next look
-        prepared = prepared if self._preprocess is None else self._preprocess(prepared)
-        raw = self.model(prepared) if self._forward is None else self._forward(self.model, prepared)
+        prepared = lay_out(prepared if self._preprocess is None else self._preprocess(prepared))
+        raw = model(prepared) if self._forward is None else self._forward(model, prepared)
         outputs = _pick(raw, self._output)
         if outputs.ndim == 0 or outputs.shape[0] != inputs.shape[0]:
             raise SubjectError(
@@ -135,10 +173,21 @@ class Subject:
             _move(self.model, self.device, stack)
             yield self.forward
 
+    def forget_replays(self) -> None:
+        """Give back the memory that recorded passes hold."""
+        self.replays = None if self.replays is None else Replays()
+
     def with_model(self, model: nn.Module) -> "Subject":
         """The same subject with another model in its place, for instance one trained further."""
         twin = copy.copy(self)
-        twin.model, twin._fingerprint = model, None
+        twin.model, twin._fingerprint, twin._compiled = model, None, None
+        twin._return()
+        return twin
+
+    def in_ways(self, ways: Ways) -> "Subject":
+        """The same subject, run in other ways."""
+        twin = copy.copy(self)
+        twin.ways, twin._compiled = ways, None
         twin._return()
         return twin
 
@@ -147,10 +196,44 @@ class Subject:
 
     def layers(self, inputs: Tensor) -> tuple[Layer, ...]:
         """Every layer that runs for these inputs (a sample will do), in order; none of a black box."""
-        if not self.white_box:
-            return ()
-        with self.borrowed() as forward:
-            return tuple(list_layers(self.model, forward, inputs.to(self.device)))  # type: ignore[arg-type]
+        return self.tried(inputs)[1]
+
+    def tried(self, inputs: Tensor) -> tuple[Tensor, tuple[Layer, ...]]:
+        """What the model gives for these inputs (a sample will do), and every layer that runs for them, in order."""
+        given: list[Tensor] = []
+        with self.borrowed() as forward, torch.no_grad():
+            there = inputs.to(self.device)
+            if self.white_box:
+                found = list_layers(self.model, lambda one: given.append(forward(one)), there)  # type: ignore
+            else:
+                given, found = [forward(there)], []
+        return given[0], tuple(found)
+
+    def class_count(self, outputs: Tensor) -> int | None:
+        """How many classes or labels there are, as some outputs show; None for numbers and keypoints.
+
+        Outputs that cannot be what was said of them are refused.
+        """
+        self._check_outputs(outputs)
+        return outputs.shape[1] if self.task in ("classification", "multilabel", "segmentation") else None
+
+    def _check_outputs(self, outputs: Tensor) -> None:
+        shape = tuple(outputs.shape)
+        if self.task in ("classification", "multilabel") and outputs.ndim != 2:
+            raise SubjectError(
+                f"the model gave outputs of shape {shape}, and {self.task} needs (samples, classes): pick the right "
+                "tensor with output=, or say what the task is with task="
+            )
+        if self.task == "segmentation" and outputs.ndim < 3:
+            raise SubjectError(
+                f"the model gave outputs of shape {shape}, and segmentation needs (samples, classes, positions …): "
+                "pick the right tensor with output=, or say what the task is with task="
+            )
+        if self.classes and self.task in ("classification", "multilabel") and shape[1] != len(self.classes):
+            raise SubjectError(
+                f"the model gives {shape[1]} scores per sample, and {len(self.classes)} classes are named: name "
+                "them all, in the order of the outputs"
+            )
 
 
 def _class_names(classes: Sequence[str] | int | None) -> tuple[str, ...] | None:

@@ -12,6 +12,7 @@ from weakspot.core.look import Forward, Look
 from weakspot.core.needs import Attribution
 from weakspot.core.observation import Batch, Pass, Setting
 from weakspot.core.probe import Probe
+from weakspot.core.soundness import Soundness
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Recorder, wanted
 from weakspot.core.tasks import right
@@ -28,10 +29,12 @@ class Viewing:
     attribution: Attribution | None = None
     attributed: tuple[Point, ...] = ()
 
-    def of(self, subject: Subject, forward: Forward, batch: Batch, setting: Setting) -> Pass:
+    def of(self, subject: Subject, forward: Forward, batch: Batch, setting: Setting, soundness: Soundness) -> Pass:
         """Run the forward pass, and the way back where relevance is wanted."""
-        if subject.replays is not None and self.look.plain and self.attribution is None:
-            forward = subject.replays.of(forward, self.recorder)
+        if self.attribution is None:
+            forward = subject.quick(compiled=self.look.plain and not self.recorder.key)
+            if subject.replays is not None and self.look.plain:
+                forward = subject.replays.of(forward, self.recorder)
 
         def looked_at(inputs: Tensor) -> Tensor:
             return self.look.outputs(forward, inputs, batch.ids, self.number)
@@ -43,7 +46,9 @@ class Viewing:
             else:
                 outputs, relevance = self._attributed(self.attribution, subject, looked_at, batch)
         self.recorder.check(captured)
-        return Pass(batch, self.look, self.number, setting, outputs.detach(), captured, relevance)
+        seen = Pass(batch, self.look, self.number, setting, outputs.detach(), captured, relevance, soundness)
+        seen.note_soundness()
+        return seen
 
     def _attributed(
         self, attribution: Attribution, subject: Subject, forward: Forward, batch: Batch
@@ -59,6 +64,7 @@ class Viewing:
             self.attributed,
             rows=None if attribution.where == "all" else rows,
             task=subject.task,
+            targets=batch.targets,
         )
         return outputs, {point: values.detach() for point, values in zip(self.attributed, found, strict=True)}
 
@@ -81,7 +87,7 @@ def schedule(probes: Sequence[Probe], subject: Subject, setting: Setting) -> lis
             taps = [(tap, setting.layout(tap).points) for index in group for tap in needs[index].taps]
             points = setting.layout(attribution.tap).points if attribution else ()
             recorder = Recorder(cast(nn.Module, subject.model), wanted(taps))
-            viewings.append(Viewing(look, number, tuple(group), recorder, attribution, points))
+            viewings.append(Viewing(look.within(subject.bounds), number, tuple(group), recorder, attribution, points))
     return sorted(viewings, key=lambda viewing: viewing.number)
 
 

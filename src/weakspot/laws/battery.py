@@ -44,14 +44,14 @@ class Trial:
         self.bench: Bench = bench(task)
 
     def examine(
-        self, *, data: Mapping[str, Source] | None = None, engine: Engine | None = None, **execution: int
+        self, *, data: Mapping[str, Source] | None = None, engine: Engine | None = None, **execution: Any
     ) -> Finding:
         """The probe's Finding; steps before it are examined in the same way."""
         with self.run() as run:
             return self.into(run, data=data, engine=engine, **execution)
 
     def into(
-        self, run: Run, *, data: Mapping[str, Source] | None = None, engine: Engine | None = None, **execution: int
+        self, run: Run, *, data: Mapping[str, Source] | None = None, engine: Engine | None = None, **execution: Any
     ) -> Finding:
         """The same, into a Run."""
         how = replace(Execution(batch_size=8, shard_size=16, workers=0), **execution)

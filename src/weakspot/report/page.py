@@ -169,7 +169,7 @@ def build_section(finding: Finding, context: _Context) -> Section:
         table=None if finding.table is None else show_table(finding.table),
         table_file=f"findings/{finding.name}/{TABLE}",
         origins=origins(finding, context.names),
-        used_by=context.used_by.get(finding.name, []),
+        used_by=[] if finding.name in context.manifest.get("asked", []) else context.used_by.get(finding.name, []),
     )
 
 
