@@ -145,5 +145,5 @@ def test_pictures_come_back(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (3, 5, 3), dtype=np.uint8)
     path = tmp_path / "x.png"
     path.write_bytes(images.png(pixels))
-    back = images.decode(path, mode="RGB")
+    back = images.decode(path.read_bytes(), sample="x.png", mode="RGB")
     assert np.array_equal(np.round(back.transpose(1, 2, 0) * 255).astype(np.uint8), pixels)

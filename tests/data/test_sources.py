@@ -305,7 +305,7 @@ PIECES = [np.arange(i, i + 4) for i in range(0, 20, 4)]
 
 @pytest.mark.parametrize("workers", [0, 1, 3, 10])
 def test_batches_come_in_order_however_many_read(slow, workers):
-    found = [int(i) for batch in read_ahead(slow, PIECES, workers) for i in batch.ids]
+    found = [int(i) for batch in read_ahead(slow.read, PIECES, workers) for i in batch.ids]
     assert found == list(range(20))
     assert all(name.startswith("weakspot-read") == (workers > 0) for name in slow.threads)
 
@@ -314,25 +314,25 @@ def test_batches_come_in_order_however_many_read(slow, workers):
 def test_an_error_while_reading_comes_at_its_place(slow, workers):
     slow.fails, seen = 8, []
     with pytest.raises(DataError, match="sample 8 is broken"):
-        for batch in read_ahead(slow, PIECES, workers):
+        for batch in read_ahead(slow.read, PIECES, workers):
             seen.append(batch.ids[0])
     assert seen == ["00", "04"]
 
 
 def test_readers_stop_when_nobody_wants_more(slow):
     before = threading.active_count()
-    batches = read_ahead(slow, PIECES, 2)
+    batches = read_ahead(slow.read, PIECES, 2)
     next(batches)
     batches.close()
     assert threading.active_count() == before
 
 
 def test_no_more_is_read_ahead_than_there_are_readers(slow):
-    batches = read_ahead(slow, PIECES, 1)
+    batches = read_ahead(slow.read, PIECES, 1)
     first = next(batches)
     assert first.ids[0] == "00"
     batches.close()
-    assert len(list(read_ahead(slow, [], 2))) == 0
+    assert len(list(read_ahead(slow.read, [], 2))) == 0
 
 
 def test_a_subset_by_ids():

@@ -1,28 +1,166 @@
 """Images with Pillow and numpy alone: decoding, and small pictures for reports. Never torch."""
 
 import io
-from collections.abc import Sequence
-from pathlib import Path
+import re
+import struct
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import Literal
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps, UnidentifiedImageError
 
-from weakspot.core.errors import DataError
+from weakspot.core.errors import BadSample
+from weakspot.data.names import shown
 
-SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
+Mode = Literal["RGB", "L"]
+Size = tuple[int, int]
+"""Height and width."""
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm"})
+_PNG = b"\x89PNG\r\n\x1a\n"
+_SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
-def decode(path: Path, *, mode: str, size: tuple[int, int] | None = None) -> np.ndarray:
-    """An image file as float32 in [0, 1], shape (channels, height, width); `size` is (height, width)."""
+def decode(content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | None = None) -> np.ndarray:
+    """An image file's content as float32, shape (channels, height, width): 8 and 16 bits in [0, 1], floats as they are.
+
+    The picture is turned as its EXIF orientation says, then converted to `mode` as Pillow does (alpha is dropped, the
+    first frame taken, palette and CMYK become RGB), then resized to `size` (height, width), bilinearly. What cannot be
+    read, is larger than Pillow's limit against decompression bombs, or holds NaN is a `BadSample`.
+    """
+    return _scaled(pixels(content, sample=sample, mode=mode, size=size), mode)
+
+
+def decoded(image: Image.Image, mode: Mode = "RGB") -> np.ndarray:
+    """One of Pillow's images as `decode` gives it; it is not turned."""
+    with _quiet_pillow():
+        return _scaled(_pixels(image, mode, None), mode)
+
+
+def pixels(content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | None = None) -> np.ndarray:
+    """What `decode` scales: uint8 (height, width, 3) or (height, width), or float32 (height, width) of deep grey."""
     try:
-        with Image.open(path) as opened:
-            image = opened.convert(mode)
+        _check_content(content)
+        with _quiet_pillow(), Image.open(io.BytesIO(content)) as image:
+            _check_size(image.size)
+            ImageOps.exif_transpose(image, in_place=True)
+            return _pixels(image, mode, size)
     except Exception as error:  # Pillow raises many kinds for broken files
-        raise DataError(f"{path} cannot be read as an image: {error}; repair or remove it") from error
-    if size is not None and (image.height, image.width) != size:
-        image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
-    pixels = np.asarray(image, dtype=np.float32) / 255
-    return pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+        reason = "it is of no kind that Pillow knows" if isinstance(error, UnidentifiedImageError) else error
+        raise BadSample(sample, f"{shown(sample)} cannot be read as an image: {reason}; repair or remove it") from error
+
+
+def _pixels(image: Image.Image, mode: Mode, size: Size | None) -> np.ndarray:
+    return _grey(image, size) if _is_deep(image) else _bytes(image, mode, size)
+
+
+def _scaled(values: np.ndarray, mode: Mode) -> np.ndarray:
+    out = np.empty(planes(values, mode), dtype=np.float32)
+    scale_into(values, out)
+    return out
+
+
+def planes(values: np.ndarray, mode: Mode) -> tuple[int, int, int]:
+    """The shape that decoded pixels have as channels, height and width."""
+    return (3 if mode == "RGB" else 1, *values.shape[:2])
+
+
+def scale_into(values: np.ndarray, out: np.ndarray) -> None:
+    """Write pixels to `out` (channels, height, width): bytes divided by 255, floats as they are."""
+    moved = values.transpose(2, 0, 1) if values.ndim == 3 else values[None]
+    if values.dtype == np.uint8:
+        np.divide(moved, np.float32(255), out=out, dtype=np.float32)
+    else:
+        out[:] = moved
+
+
+def _check_content(content: bytes) -> None:
+    if not content:
+        raise ValueError("the file is empty")
+    if content.startswith(_PNG):
+        _check_png(content)
+
+
+def _check_png(content: bytes) -> None:
+    """Pillow does not check the sums of a PNG's pixel data, and gives wrong pixels for some damaged ones."""
+    place = len(_PNG)
+    while place + 12 <= len(content):
+        length, kind = struct.unpack_from(">I4s", content, place)
+        end = place + 8 + length
+        if kind == b"IDAT" and zlib.crc32(memoryview(content)[place + 4 : end]) != _word(content, end):
+            raise ValueError("its pixel data are damaged (checksum)")
+        if kind == b"IEND":
+            return
+        place = end + 4
+
+
+def _word(content: bytes, place: int) -> int:
+    return int.from_bytes(content[place : place + 4], "big")
+
+
+def _check_size(size: tuple[int, int]) -> None:
+    most = Image.MAX_IMAGE_PIXELS
+    if most is not None and size[0] * size[1] > most:
+        raise ValueError(
+            f"{size[1]}×{size[0]} pixels are more than the {most} that PIL.Image.MAX_IMAGE_PIXELS allows against "
+            "decompression bombs"
+        )
+
+
+def _is_deep(image: Image.Image) -> bool:
+    if image.mode == "I" and image.format not in ("PNG", "PPM"):  # those two keep 16 bits in 32
+        raise ValueError("whole numbers of 32 bits have no known range: save 8 or 16 bits, or give an array")
+    return image.mode in (*_SIXTEEN_BITS, "I", "F")
+
+
+def _grey(image: Image.Image, size: Size | None) -> np.ndarray:
+    values = np.asarray(image, dtype=np.float32) / np.float32(1 if image.mode == "F" else 65535)
+    if not np.isfinite(values).all():
+        raise ValueError("it holds NaN or infinite pixels")
+    if size is None or values.shape == size:
+        return values
+    return np.asarray(_resized(Image.fromarray(values), size))
+
+
+def _bytes(image: Image.Image, mode: Mode, size: Size | None) -> np.ndarray:
+    return np.asarray(_resized(image if image.mode == mode else image.convert(mode), size))
+
+
+def _resized(image: Image.Image, size: Size | None) -> Image.Image:
+    if size is None or (image.height, image.width) == size:
+        return image
+    return image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+
+
+_FILTER = ("ignore", None, Warning, re.compile(r"PIL\b"), 0)
+_filter_lock = Lock()
+_filter_users = 0
+
+
+@contextmanager
+def _quiet_pillow() -> Iterator[None]:
+    """No warnings from Pillow while any thread is inside: what matters is raised.
+
+    `warnings.catch_warnings` is not for threads: it would undo what others change meanwhile.
+    """
+    global _filter_users  # noqa: PLW0603 - the filters are the process's too
+    filters: list[object] = warnings.filters  # type: ignore[assignment]
+    with _filter_lock:
+        _filter_users += 1
+        if _FILTER not in filters:
+            filters.insert(0, _FILTER)
+    try:
+        yield
+    finally:
+        with _filter_lock:
+            _filter_users -= 1
+            if not _filter_users:
+                with suppress(ValueError):
+                    warnings.filters.remove(_FILTER)  # type: ignore[attr-defined]
 
 
 def to_uint8(image: np.ndarray, bounds: tuple[float, float] | None = None) -> np.ndarray:

@@ -1,0 +1,130 @@
+"""What all sources of image files have in common: decoding, one size for all, targets, metadata, fingerprints."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from weakspot.core.digest import digest, digest_bytes
+from weakspot.core.errors import BadSample, ConfigError, DataError
+from weakspot.core.observation import Batch
+from weakspot.data.arrays import target_tensor
+from weakspot.data.images import Mode, Size, pixels, planes, scale_into
+from weakspot.data.names import hash_names, shown
+
+
+class ImageSource:
+    """Image files with ids. A kind of source says where the content of each file comes from (`content`).
+
+    ids: the samples' names. classes: names in the order of the model's outputs, or None.
+    targets: one row per sample, or None. metadata: one array per column.
+    remarks: sentences about what was left out or looks odd, for the user to read.
+    """
+
+    ids: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    remarks: tuple[str, ...]
+
+    def __init__(
+        self,
+        ids: tuple[str, ...],
+        *,
+        classes: tuple[str, ...] | None,
+        targets: np.ndarray | None,
+        mode: Mode,
+        size: Size | None,
+        metadata: Mapping[str, np.ndarray] | None = None,
+        remarks: Sequence[str] = (),
+    ):
+        self.ids, self.classes, self.targets, self.metadata = ids, classes, targets, dict(metadata or {})
+        self.remarks = tuple(remarks)
+        self._mode, self._size = _known_mode(mode), _checked_size(size)
+
+    def content(self, position: int) -> bytes:
+        """The bytes of one image file; a `BadSample` where they cannot be had."""
+        raise NotImplementedError
+
+    def read(self, positions: np.ndarray) -> Batch:
+        """The images at these places, decoded."""
+        decoded = [self._pixels(int(position)) for position in positions]
+        inputs = np.empty((len(decoded), *(self._shape if decoded else (0, 0, 0))), dtype=np.float32)
+        for position, values, out in zip(positions, decoded, inputs, strict=True):
+            if planes(values, self._mode) != self._shape:
+                raise self._misfit(self.ids[position], values.shape)
+            scale_into(values, out)
+        return Batch(
+            ids=tuple(self.ids[position] for position in positions),
+            positions=np.asarray(positions),
+            inputs=torch.from_numpy(inputs),
+            targets=None if self.targets is None else target_tensor(self.targets[positions]),
+            metadata={key: column[positions] for key, column in self.metadata.items()} or None,
+        )
+
+    def _pixels(self, position: int) -> np.ndarray:
+        return pixels(self.content(position), sample=self.ids[position], mode=self._mode, size=self._size)
+
+    def _misfit(self, name: str, shape: tuple[int, ...]) -> BadSample:
+        came, expected = (f"{height}×{width}" for height, width in (shape[:2], self._shape[1:]))
+        first = shown(self.ids[self._first_readable])
+        told = f"{shown(name)} is {came}, {first} is {expected}: give size=(height, width) to resize them all"
+        return BadSample(name, told)
+
+    @cached_property
+    def _shape(self) -> tuple[int, int, int]:
+        """Of all images, by the first that can be read: what fits must not depend on the batch."""
+        if self._size is not None:
+            return (3 if self._mode == "RGB" else 1, *self._size)
+        return planes(self._pixels(self._first_readable), self._mode)
+
+    @cached_property
+    def _first_readable(self) -> int:
+        for position in range(len(self.ids)):
+            with suppress(BadSample):
+                self._pixels(position)
+                return position
+        raise DataError(f"none of the {len(self.ids)} images can be read, beginning with {shown(self.ids[0])}")
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        with ThreadPoolExecutor() as pool:
+            contents = list(pool.map(self._content_digest, range(len(self.ids))))
+        described = [self.targets, self.metadata, self._mode, self._size]
+        return digest([hash_names(self.ids), hash_names(contents), described])
+
+    def _content_digest(self, position: int) -> str:
+        try:
+            return digest_bytes(self.content(position))
+        except BadSample as error:  # reading will name it, or leave it out where that is asked for
+            return str(error)
+
+    def fingerprint(self) -> str:
+        """Of every file's content and name, of targets, metadata and options."""
+        return self._fingerprint
+
+
+def read_file(path: Path, sample: str) -> bytes:
+    """A file's content; a `BadSample` where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadSample(sample, f"{shown(sample)} cannot be read: {reason}; restore or remove it") from error
+
+
+def _known_mode(mode: Mode) -> Mode:
+    if mode not in ("RGB", "L"):
+        raise ConfigError(f"mode {mode!r} is not known: choose 'RGB', or 'L' for grey")
+    return mode
+
+
+def _checked_size(size: Size | None) -> Size | None:
+    if size is None:
+        return None
+    if len(size) != 2 or not all(isinstance(side, int) and side > 0 for side in size):
+        raise ConfigError(f"size {size!r} is no size: give height and width, as in (32, 32)")
+    return (size[0], size[1])

@@ -1,0 +1,62 @@
+"""Metadata from a table, joined to the samples of any source by their ids."""
+
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.digest import digest
+from weakspot.core.errors import DataError
+from weakspot.core.observation import Batch
+from weakspot.core.source import Source
+from weakspot.data.names import readable, unique_ids
+from weakspot.data.tables import Table, table_from, typed
+
+
+class WithMetadata:
+    """The samples of a source, each with its row of a table.
+
+    table: a CSV or Parquet file, an Arrow table, or a mapping from column names to lists.
+    id_column: the column that holds the samples' ids. delimiter: between the cells of a CSV file.
+    Every sample must have one row. Rows of other samples are left out, and `remarks` tells how many.
+    """
+
+    def __init__(self, source: Source, table: Any, *, id_column: str = "id", delimiter: str = ","):
+        rows = table_from(table, delimiter=delimiter)
+        self._source, self.ids = source, source.ids
+        self.classes: tuple[str, ...] | None = getattr(source, "classes", None)
+        order, left = _joined(rows, id_column, source)
+        self._columns = {
+            name: typed([cells[row] for row in order]) for name, cells in rows.columns.items() if name != id_column
+        }
+        extra = f"{left} rows of {rows.name} belong to no sample and are left out"
+        self.remarks: tuple[str, ...] = (*getattr(source, "remarks", ()), *([extra] if left else []))
+
+    def read(self, positions: np.ndarray) -> Batch:
+        """The samples at these places, with their metadata."""
+        batch = self._source.read(positions)
+        own = {name: column[positions] for name, column in self._columns.items()}
+        twice = sorted(own.keys() & (batch.metadata or {}).keys())
+        if twice:
+            raise DataError(f"the data have metadata {twice[0]!r} already: rename that column of the table")
+        return Batch(batch.ids, batch.positions, batch.inputs, batch.targets, {**(batch.metadata or {}), **own})
+
+    def fingerprint(self) -> str:
+        """Of the source, and of the rows of its samples."""
+        return digest([self._source.fingerprint(), self._columns])
+
+
+def _joined(table: Table, id_column: str, source: Source) -> tuple[list[int], int]:
+    """The row of each sample, and how many rows belong to none."""
+    named = unique_ids(
+        ["" if cell is None else readable(str(cell)) for cell in table.column(id_column, "id_column")],
+        advice=f"{table.name} must have one row per sample",
+    )
+    row_of = {name: row for row, name in enumerate(named)}
+    missing = [name for name in source.ids if name not in row_of]
+    if missing:
+        instead = f"; its ids look like {named[0]!r}" if named else ""
+        raise DataError(
+            f"{table.name} has no row for sample {missing[0]!r} ({len(missing)} of {len(source.ids)} samples have "
+            f"none){instead}: add them, or leave these samples out"
+        )
+    return [row_of[name] for name in source.ids], len(named) - len(source.ids)

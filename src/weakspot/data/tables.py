@@ -1,0 +1,130 @@
+"""Tables beside the samples: CSV and Parquet files read strictly, as columns with their names."""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.data.names import listed, readable
+
+_WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
+_DECIMAL = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length; `places` say in words where each row stands."""
+
+    name: str
+    columns: Mapping[str, Sequence[Any]]
+    places: Sequence[str]
+
+    def column(self, name: str, option: str) -> Sequence[Any]:
+        """A column; one that is not there is named, with what there is. `option` is where it was asked for."""
+        if name not in self.columns:
+            raise ConfigError(f"{self.name} has no column {name!r} (for {option}){self._instead(name)}")
+        return self.columns[name]
+
+    def _instead(self, name: str) -> str:
+        close = get_close_matches(name, list(self.columns), n=1, cutoff=0.6)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        odd = next((sign for sign in (";", "\t", "|") if any(sign in column for column in self.columns)), None)
+        separated = f"; its cells look separated by {odd!r}: give that as delimiter" if odd else ""
+        return f": it has {listed(list(self.columns))}{meant}{separated}"
+
+
+def read_csv(path: Path, *, delimiter: str = ",") -> Table:
+    """A CSV file in UTF-8 whose first line names the columns; every row must have as many cells."""
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            for row in reader:
+                if row:
+                    rows.append(row)
+                    lines.append(reader.line_num)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is no UTF-8 text (byte {error.start}): save it as CSV in UTF-8") from error
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num}: {error}; check the quotes there") from error
+    if not rows:
+        raise DataError(f"{path} is empty: expected a first line that names the columns")
+    return _table(path, rows, lines)
+
+
+def _table(path: Path, rows: list[list[str]], lines: list[int]) -> Table:
+    header = [name.strip() for name in rows[0]]
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path} has two columns named {twice!r}: name each column once")
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(header):
+            raise DataError(f"{path}, line {line}: {len(row)} cells, the first line names {len(header)} columns")
+    cells = list(zip(*rows[1:], strict=True)) or [()] * len(header)
+    return Table(str(path), dict(zip(header, cells, strict=True)), [f"line {line}" for line in lines[1:]])
+
+
+def read_parquet(path: Path) -> Table:
+    """A Parquet file."""
+    import pyarrow as pa  # over a second to import
+    from pyarrow import parquet
+
+    try:
+        return table_from(parquet.read_table(path), name=str(path))
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"cannot read {path} as a Parquet file: {error}") from error
+
+
+def table_from(given: Any, *, name: str = "the table", delimiter: str = ",") -> Table:
+    """A path to a CSV or Parquet file, an Arrow table, or a mapping from column names to values."""
+    if isinstance(given, str | Path):
+        path = Path(given)
+        return read_parquet(path) if path.suffix == ".parquet" else read_csv(path, delimiter=delimiter)
+    if hasattr(given, "to_pydict"):
+        given = given.to_pydict()
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"a table is a file, an Arrow table or a mapping of columns, got {type(given).__name__}")
+    columns = {str(key): _values(str(key), column, name) for key, column in given.items()}
+    lengths = {key: len(column) for key, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns of {name} differ in length: {lengths}")
+    return Table(name, columns, [f"row {row}" for row in range(max(lengths.values(), default=0))])
+
+
+def _values(key: str, column: Any, name: str) -> Sequence[Any]:
+    if isinstance(column, np.ndarray):
+        return list(column.tolist())
+    if isinstance(column, str) or not isinstance(column, Sequence):
+        raise DataError(f"column {key!r} of {name} must be a list or an array, got {type(column).__name__}")
+    return column
+
+
+def typed(cells: Sequence[Any]) -> np.ndarray:
+    """A column of metadata: int64 if all cells are whole numbers, float64 if all are numbers (empty: NaN), else text.
+
+    Numbers written with leading zeros are codes, and stay text.
+
+    >>> typed(["1", "2"]), typed(["1.5", ""]), typed(["007", "x"])
+    (array([1, 2]), array([1.5, nan]), array(['007', 'x'], dtype=object))
+    """
+    texts = ["" if cell is None else cell if isinstance(cell, str) else _number_text(cell) for cell in cells]
+    if texts and all(map(_WHOLE.fullmatch, texts)):
+        return np.array([int(text) for text in texts], dtype=np.int64)
+    if any(texts) and all(text in ("", "nan") or _DECIMAL.fullmatch(text) for text in texts):
+        return np.array([float(text or "nan") for text in texts])
+    column = np.empty(len(texts), dtype=object)
+    column[:] = [readable(text) for text in texts]
+    return column
+
+
+def _number_text(value: Any) -> str:
+    return repr(value) if isinstance(value, float) else str(value)
