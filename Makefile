@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types peers clean
+.PHONY: help demo test lint format types peers papers clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -14,8 +14,8 @@ help: ## print this list
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
-	# an oracle of the tests: it asks for torchvision, which it does not need here
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps zennit
+	# used by tests alone: they ask for torchvision, which is not needed here
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps zennit timm
 	touch $@
 
 demo: $(INSTALLED) ## examine an embedded model and write a report
@@ -36,7 +36,11 @@ types: $(INSTALLED) ## check the types
 	$(BIN)/mypy
 
 peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes CSV beside the scripts
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	for script in benchmarks/peers/*.py; do $(BIN)/python $$script || exit 1; done
+
+papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; writes CSV beside the scripts
+	for script in benchmarks/papers/*.py; do $(BIN)/python $$script || exit 1; done
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache

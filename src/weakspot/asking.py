@@ -16,12 +16,14 @@ ROOMS = {
     "coverage": "weakspot.coverage.room:steps",
     "robustness": "weakspot.robustness.room:steps",
     "classes": "weakspot.classes.room:steps",
+    "causes": "weakspot.causes.room:steps",
     "lesions": "weakspot.lesions.room:steps",
 }
 QUESTIONS = {
     "coverage": "Is my test set adequate?",
     "robustness": "Which inputs does it get right only by luck?",
     "classes": "Which classes does it mix up, or treat unequally?",
+    "causes": "Why does it fail, and what should it be retrained on?",
     "lesions": "Which detected lesions are real?",
 }
 PROBES = "weakspot.probes"
@@ -35,13 +37,42 @@ def imported(reference: str) -> Any:
         raise ConfigError(f"{reference!r} names nothing: expected package.module:name")
     try:
         found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and what it imports is not: its own fault, shown with its place
         raise ConfigError(f"cannot import {module!r}: {error}; is it installed, or in this folder?") from error
-    except AttributeError as error:
-        raise ConfigError(f"{module!r} has no {name!r}: {error}") from error
+    except (TypeError, ValueError) as error:
+        if _raised_inside(error):
+            raise
+        raise ConfigError(f"{module!r} is no name of a module: expected package.module:name") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            near = get_close_matches(part, dir(found), n=1)
+            raise ConfigError(f"{module!r} has no {name!r}" + (f": did you mean {near[0]!r}?" if near else ""))
+        found = getattr(found, part)
     return found
+
+
+def called(reference: str, factory: Any, arguments: Mapping[str, Any], *given: Any) -> Any:
+    """What a class or function gives; arguments that it does not take are refused."""
+    if not callable(factory):
+        raise ConfigError(f"{reference} is a {type(factory).__name__}: expected a class or function to call")
+    try:
+        return factory(*given, **arguments)
+    except TypeError as error:
+        if _raised_inside(error):
+            raise
+        how = dict(arguments) or "no arguments"
+        raise ConfigError(f"{reference} cannot be called with {how}: {error}") from error
+
+
+def _raised_inside(error: Exception) -> bool:
+    """Whether the code that was called had begun to run: then the fault is there, and not in how it was called."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    name = "" if frames is None else frames.tb_frame.f_code.co_filename
+    return name != __file__ and "importlib" not in name
 
 
 def offered_probes() -> dict[str, "type[Probe]"]:
@@ -71,12 +102,23 @@ def steps_for(ask: Mapping[str, Mapping[str, Any] | None], probes: Sequence[str]
 
     steps = []
     for name, given in ask.items():
-        options = dict(given or {})
-        if name in ROOMS:
-            steps += imported(ROOMS[name])(options)
-        else:
-            steps.append(Step.of(find_probe(name), **options))
+        steps += steps_of(name, dict(given or {}))
     return steps + [Step.of(find_probe(name)) for name in probes]
+
+
+def steps_of(name: str, options: Mapping[str, Any]) -> "list[Step]":
+    """The steps that answer one room or probe; what its options cannot mean is refused."""
+    from weakspot.core.options import shortened
+    from weakspot.core.step import Step
+
+    room: Any = imported(ROOMS[name]) if name in ROOMS else None
+    probe = find_probe(name) if room is None else None
+    try:
+        steps: list[Step] = room(options) if probe is None else [Step.of(probe, **options)]
+        return steps
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError) as error:
+        # a room takes its options apart before any probe can check them
+        raise ConfigError(f"{name} cannot be asked with {shortened(dict(options))}: {error}") from error
 
 
 def unknown_question(name: str, known: Sequence[str]) -> str:

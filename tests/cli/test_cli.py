@@ -1,13 +1,11 @@
 """The command line, called as a user calls it: what it prints, what it writes, how it ends."""
 
-import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -18,93 +16,9 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
-from weakspot.cli import main
 from weakspot.core.run import Run
 
 COMMAND = [sys.executable, "-c", "from weakspot.cli.main import run; run()"]
-NUMBER = itertools.count()
-
-
-@pytest.fixture
-def weakspot(monkeypatch, capsys):
-    """Calls the command in this process: exit code, standard output, standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["weakspot", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main.run()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return call
-
-
-@pytest.fixture
-def project(tmp_path):
-    """A folder with a net, its weights, data and a configuration, under module names of its own."""
-    module = f"nets_{next(NUMBER)}"
-    (tmp_path / f"{module}.py").write_text(
-        textwrap.dedent(
-            """
-            import torch
-            from torch import nn
-
-            from weakspot import Estimate, Probe, Sum
-
-            def net(hidden=4):
-                torch.manual_seed(0)
-                return nn.Sequential(nn.Linear(3, hidden), nn.ReLU(), nn.Linear(hidden, 2))
-
-            def scaled(inputs):
-                return inputs / 2
-
-            class Mine(Probe):
-                '''Counts inputs.
-
-                times: how often each counts.
-                '''
-
-                times: int = 1
-                count = Sum()
-
-                def observe(self, seen):
-                    self.count = self.count + self.times * len(seen.ids)
-
-                def finish(self):
-                    return self.finding(summary={"counted": Estimate(int(self.count))})
-
-            class Needy(Mine):
-                '''Has an option without default.'''
-
-                must: int
-            """
-        )
-    )
-    rng = np.random.default_rng(0)
-    arrays = {f"x_{s}": rng.normal(size=(n, 3)).astype(np.float32) for s, n in (("train", 40), ("test", 30))}
-    targets = {f"y_{s}": rng.integers(0, 2, n) for s, n in (("train", 40), ("test", 30))}
-    np.savez(tmp_path / "data.npz", **arrays, **targets)
-    made = Project(tmp_path, module)
-    made.write()
-    return made
-
-
-class Project:
-    def __init__(self, folder, module):
-        self.folder, self.module, self.file = folder, module, folder / "weakspot.yaml"
-
-    def write(self, text=None, *, subject="", data="train: data.npz, test: data.npz", ask="coverage: {}"):
-        self.file.write_text(
-            text
-            if text is not None
-            else f"subject: {{model: '{self.module}:net', scores: logits{subject}}}\ndata: {{{data}}}\nask: {{{ask}}}\n"
-        )
-        return self.file
-
-    @property
-    def run(self):
-        return self.folder / "runs" / "weakspot"
 
 
 def test_help_is_quick_and_loads_nothing_heavy():
@@ -153,6 +67,7 @@ def test_examine_prints_findings_and_says_where_they_are(weakspot, project):
     assert set(run.names()) == {
         "coverage.neuron_coverage", "coverage.activation_ranges", "coverage.k_multisection",
         "coverage.neuron_importance", "coverage.layer_traces", "coverage.importance_driven_coverage",
+        "coverage.input_thumbnails",
     }  # fmt: skip
     assert run["coverage.neuron_coverage"].summary["inputs"].value == 30
 
@@ -256,7 +171,8 @@ def test_preprocessing_arguments_weights_and_classes(weakspot, project):
     (project.folder / "classes.txt").write_text("cat\ndog\n")
     project.write(
         subject=f", arguments: {{hidden: 5}}, weights: net.safetensors, classes: classes.txt, bounds: [0, 1], "
-        f"preprocess: '{project.module}:scaled'"
+        f"preprocess: '{project.module}:scaled'",
+        ask="coverage: {criteria: [nc]}",
     )
     assert weakspot("examine", project.file, "--quiet")[0] == 0
     noted = Run.open(project.run).manifest()["subject"]
@@ -273,7 +189,11 @@ def test_image_folders(weakspot, project):
     (project.folder / f"{project.module}.py").write_text(
         "from torch import nn\ndef net():\n    return nn.Sequential(nn.Flatten(), nn.Linear(3, 2))\n"
     )
-    project.write(subject=", classes: [dog, cat]", data="train: train, test: {path: test, mode: RGB, size: [1, 1]}")
+    project.write(
+        subject=", classes: [dog, cat]",
+        data="train: train, test: {path: test, mode: RGB, size: [1, 1]}",
+        ask="coverage: {criteria: [nc, kmnc]}",
+    )
     code, _, err = weakspot("examine", project.file, "--quiet")
     assert (code, err) == (0, "")
     assert Run.open(project.run).manifest()["data"]["test"]["samples"] == 6
@@ -301,13 +221,13 @@ def test_layers_are_listed(weakspot, project):
     assert code == 0
     assert [line.split() for line in out.splitlines()] == [
         ["layer", "kind", "output", "activation", "in", "all"],
-        ["0", "Linear", "4", "relu", "yes"],
-        ["1", "ReLU", "4"],
+        ["0", "Linear", "8", "relu", "yes"],
+        ["1", "ReLU", "8"],
         ["2", "Linear", "2", "yes"],
     ]
     entries = json.loads(weakspot("layers", project.file, "--json")[1])
     assert [(entry["label"], entry["shape"], entry["weighted"]) for entry in entries] == [
-        ("0", [4], True), ("1", [4], False), ("2", [2], True),
+        ("0", [8], True), ("1", [8], False), ("2", [2], True),
     ]  # fmt: skip
 
 
@@ -315,7 +235,7 @@ def test_show_prints_a_summary_and_rows(weakspot, project):
     weakspot("examine", project.file, "--quiet")
     code, out, _ = weakspot("show", project.run)
     assert code == 0
-    assert out.count("\ncoverage.") == 6
+    assert out.count("\ncoverage.") == 7
     assert "samples examined" in out
     _, out, _ = weakspot("show", project.run, "coverage.neuron_importance", "--rows", "2")
     lines = out.strip().splitlines()
@@ -359,21 +279,27 @@ SUBJECT = "subject: {model: 'MODULE:net', scores: logits}\n"
 DATA = "data: {train: data.npz, test: data.npz}\n"
 WRONG = {
     "no mapping": ("just text", "must hold the keys subject, data and ask; it holds str"),
-    "empty": ("", "must hold the keys subject, data and ask; it holds NoneType"),
-    "no YAML": ("subject: [", "is no valid YAML"),
-    "no subject": ("data: {}", "subject: Field required"),
-    "unknown key": (SUBJECT + DATA + "aks: {}", "aks: Extra inputs are not permitted"),
-    "unknown task": ("subject: {model: 'a:b', task: detection}\n" + DATA, "subject.task: Input should be"),
+    "empty": ("", "weakspot.yaml is empty: expected the keys subject, data and ask"),
+    "no YAML": ("subject: [", ":1: this is no valid YAML: "),
+    "no subject": ("data: {}", "weakspot.yaml:1: subject is missing"),
+    "unknown key": (SUBJECT + DATA + "aks: {}", ":3: aks is not known: did you mean 'ask'"),
+    "unknown task": (
+        "subject: {model: 'a:b', task: detection}\n" + DATA,
+        ":1: subject.task is 'detection': expected 'classification', .* or 'segmentation'",
+    ),
     "no such module": ("subject: {model: 'nowhere_at_all:net'}\n" + DATA, "cannot import 'nowhere_at_all'"),
     "no such name": ("subject: {model: 'MODULE:met'}\n" + DATA, "'MODULE' has no 'met'"),
-    "no reference": ("subject: {model: resnet}\n" + DATA, "'resnet' names nothing: expected package.module:name"),
+    "no reference": (
+        "subject: {model: resnet}\n" + DATA,
+        "'resnet' is no model: expected package.module:name, or a file .pt2 or .onnx",
+    ),
     "wrong arguments": (
         "subject: {model: 'MODULE:net', arguments: {depth: 3}}\n" + DATA,
         "MODULE:net cannot be called with {'depth': 3}",
     ),
     "no weights": (
         "subject: {model: 'MODULE:net', weights: none.safetensors}\n" + DATA,
-        "cannot read weights .*none.safetensors.*expected a safetensors file",
+        ":1: cannot read weights .*none.safetensors: there is no such file",
     ),
     "weights of something else": (
         "subject: {model: 'MODULE:net', weights: data.npz}\n" + DATA,
@@ -383,15 +309,15 @@ WRONG = {
         "subject: {model: 'MODULE:net', classes: none.txt}\n" + DATA,
         "cannot read the class names from .*none.txt: No such file",
     ),
-    "no data": (SUBJECT + "data: {test: nowhere}\nask: {mine: }", "nowhere is no folder"),
+    "no data": (SUBJECT + "data: {test: nowhere}\nask: {neuron_coverage: }", ":2: .*nowhere is no folder"),
     "no npz": (SUBJECT + "data: {test: none.npz}\nask: {neuron_coverage: }", "cannot read .*none.npz"),
     "no array": (
         SUBJECT + "data: {test: {path: data.npz, inputs: images}}\nask: {neuron_coverage: }",
-        "has no array 'images': choose inputs from x_train, x_test, y_train, y_test",
+        "has no array 'images': it has x_train, x_test, y_train, y_test",
     ),
     "no target array": (
         SUBJECT + "data: {test: {path: data.npz, targets: labels}}\nask: {neuron_coverage: }",
-        "has no array 'labels': choose targets from",
+        "has no array 'labels': it has",
     ),
     "no split": (SUBJECT + "data: {test: data.npz}\nask: {coverage: {}}", "needs the split 'train'.*only 'test'"),
     "unknown question": (
@@ -400,7 +326,7 @@ WRONG = {
     ),
     "unknown option": (
         SUBJECT + DATA + "ask: {neuron_coverage: {treshold: 1}}",
-        "coverage.neuron_coverage has no option 'treshold'; it has: threshold, layers",
+        ":3: coverage.neuron_coverage has no option 'treshold'; did you mean 'threshold'.*it has: threshold, layers",
     ),
     "unknown criterion": (SUBJECT + DATA + "ask: {coverage: {criteria: [nx]}}", "knows no criterion or option 'nx'"),
     "unknown layer": (
@@ -409,7 +335,10 @@ WRONG = {
     ),
     "missing option": (SUBJECT + DATA + "ask: {'MODULE:Needy': {}}", "needy needs the option 'must'"),
     "no probe": (SUBJECT + DATA + "ask: {'MODULE:net': {}}", "is no probe: expected a subclass of weakspot.Probe"),
-    "bounds": ("subject: {model: 'MODULE:net', bounds: [1, 0]}\n" + DATA, "bounds must be"),
+    "bounds": (
+        "subject: {model: 'MODULE:net', bounds: [1, 0]}\n" + DATA,
+        "subject.bounds is .1, 0.: expected two numbers, the smallest and the largest",
+    ),
     "device": ("subject: {model: 'MODULE:net', device: toaster}\n" + DATA, "device 'toaster' is not known"),
 }
 
@@ -501,7 +430,9 @@ def test_modules_beside_the_file_are_found_only_while_they_are_needed(weakspot, 
 SLOW = """
 subject: {model: "weakspot.data.digits:model", classes: 10, scores: logits}
 data: {train: "weakspot.data.digits:train", test: "weakspot.data.digits:test"}
-ask: {coverage: {criteria: [nc, kmnc], kmnc: {sections: 10}}, robustness: {looks: 30}}
+ask:
+  coverage: {criteria: [nc, kmnc], kmnc: {sections: 10}, baseline: false, agreement: false}
+  robustness: {looks: 30}
 """
 
 
@@ -517,7 +448,7 @@ def wait_for(path, pattern, child):
 def test_control_c_leaves_a_run_that_goes_on(weakspot, tmp_path):
     file = tmp_path / "slow.yaml"
     file.write_text(SLOW)
-    cut = ["--batch-size", "4", "--shard-size", "24", "--workers", "1"]
+    cut = ["--batch-size", "4", "--shard-size", "24", "--workers", "1", "--limit", "200"]
     command = [*COMMAND, "examine", str(file), *cut]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)

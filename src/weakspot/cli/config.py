@@ -1,76 +1,260 @@
 """`weakspot.yaml`: what to examine, on which data, and what to ask."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
+from weakspot.cli.yaml_file import Places, read_yaml
 from weakspot.core.errors import ConfigError
+from weakspot.core.options import described, fits, nearest, shortened
+from weakspot.core.tasks import Scores, Task
+
+Kind = Literal["folder", "zip", "csv", "npz", "npy", "idx", "function"]
+_SPLIT = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+_SHOWN = 5
 
 
 class Entry(BaseModel):
-    """A part of the file; a key that is not known is refused."""
+    """A part of the file; a key that is not known is refused, and so is a value of another kind."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _typed(cls, value: Any, info: Any) -> Any:
+        """Numbers, text and lists are what they are: "1" is no number, and 1 no truth value."""
+        wanted = cls.model_fields[info.field_name].annotation
+        if not _holds_entries(wanted) and not fits(value, wanted):
+            raise PydanticCustomError("kind", "expected {wanted}{hint}", _kind_words(value, wanted))
+        return value
+
+
+def _holds_entries(annotation: Any) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, Entry):
+        return True
+    return any(map(_holds_entries, get_args(annotation)))
+
+
+def _kind_words(value: Any, wanted: Any) -> dict[str, str]:
+    choices = [part for part in get_args(wanted) if isinstance(part, str)]
+    hint = nearest(value, choices).strip() if isinstance(value, str) else ""
+    return {"wanted": described(wanted), "hint": f"; {hint}" if hint else ""}
+
+
+class NormaliseEntry(Entry):
+    """Pre-processing that a few numbers describe; see `weakspot.models.Normalise`."""
+
+    scale: float = 1.0
+    mean: float | list[float] = 0.0
+    std: float | list[float] = 1.0
+    bgr: bool = False
+    channels_last: bool = False
+
+
+def _preprocess(value: Any) -> Any:
+    if isinstance(value, Mapping | str | Entry) or value is None:
+        return value
+    raise PydanticCustomError("kind", "expected module:function, or a mapping such as {mean: 0.5, std: 0.5}")
 
 
 class SubjectEntry(Entry):
     """The model under test."""
 
     model: str
-    """`module:factory`: a class or function that gives the model; modules beside the file are found."""
+    """`module:factory`: a class or function that gives the model; or a file: `.pt2` or `.onnx`."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Keyword arguments for the factory."""
-    weights: Path | None = None
-    """A safetensors file."""
-    task: Literal["classification", "multilabel", "regression", "keypoints", "segmentation"] = "classification"
-    classes: Path | int | list[str] | None = None
+    """Keyword arguments for the factory, or for reading the file."""
+    weights: str | None = None
+    """A safetensors file, or a state dict: `.pt`, `.pth`, `.bin`, `.ckpt`."""
+    weights_entry: str | None = None
+    """Which part of a checkpoint holds the weights."""
+    task: Task = "classification"
+    classes: int | str | list[str] | None = None
     """Names, how many, or a text file with one name per line."""
-    scores: Literal["logits", "probabilities"] | None = None
-    bounds: tuple[float, float] | None = None
+    scores: Scores | None = None
+    bounds: list[float] | None = None
     output: int | str | None = None
-    preprocess: str | None = None
-    """`module:function`."""
+    preprocess: Annotated[NormaliseEntry | str | None, BeforeValidator(_preprocess)] = None
+    """`module:function`, or the numbers of a normalisation."""
     device: str = "auto"
     cuda_graphs: bool = False
+    precision: Literal["float32", "bf16"] = "float32"
+    compile: bool = False
+    channels_last: bool = False
+    fingerprint: str | None = None
+    """Name and version of a function that has no weights to be told by."""
+
+    @field_validator("bounds")
+    @classmethod
+    def _two(cls, value: Any) -> Any:
+        if value is not None and (len(value) != 2 or not value[0] < value[1]):
+            raise PydanticCustomError("kind", "expected two numbers, the smallest and the largest value")
+        return value
 
 
 class DataEntry(Entry):
     """One split."""
 
-    path: Path
+    path: str
+    """A folder, a file, or `module:function`; with `attack`, another split."""
+    attack: str | None = None
+    """Which attack to make on that split; `arguments` are its options."""
+    kind: Kind | None = None
+    """What it is; by default told by how the path ends."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments for the function, or options of the attack."""
     inputs: str | None = None
-    """The array's name in an npz file."""
-    targets: str | None = None
-    channels: Literal["first", "last", "none"] = "first"
-    mode: Literal["RGB", "L"] = "RGB"
-    size: tuple[int, int] | None = None
+    """npz: the array's name."""
+    targets: str | list[str] | None = None
+    """npz: the array's name; npy and idx: the file; csv: the column or columns."""
+    channels: Literal["first", "last", "none"] | None = None
+    mode: Literal["RGB", "L"] | None = None
+    size: list[int] | None = None
+    folder: str | None = None
+    """zip: where in the archive the images lie."""
+    root: str | None = None
+    """csv: where relative paths start."""
+    path_column: str | None = None
+    id_column: str | None = None
+    separator: str | None = None
+    delimiter: str | None = None
+    metadata: str | None = None
+    """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
+    metadata_id: str | None = None
+
+    @field_validator("size")
+    @classmethod
+    def _height_and_width(cls, value: Any) -> Any:
+        if value is not None and (len(value) != 2 or not all(0 < side < 100_000 for side in value)):
+            raise PydanticCustomError("kind", "expected [height, width] in pixels")
+        return value
+
+
+def _path_alone(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"path": value}
+    if isinstance(value, Mapping | DataEntry):
+        return value
+    raise PydanticCustomError("kind", "expected a path, module:function, or a mapping with a path")
 
 
 class Config(Entry):
     """The whole file."""
 
     subject: SubjectEntry
-    data: dict[str, str | DataEntry]
-    ask: dict[str, dict[str, Any] | None] = Field(default_factory=dict)
-    run: Path | None = None
+    data: dict[str, Annotated[DataEntry, BeforeValidator(_path_alone)]]
+    ask: dict[Any, Any] = Field(default_factory=dict)
+    """Questions or probes, each with its options."""
+    run: str | None = None
     """Where the Run goes; by default `runs/` and the name of the file."""
+    _places: Places | None = PrivateAttr(default=None)
+
+    @field_validator("data")
+    @classmethod
+    def _splits(cls, value: dict[str, DataEntry]) -> dict[str, DataEntry]:
+        odd = next((name for name in value if not _SPLIT.fullmatch(name)), None)
+        if odd is not None or not value:
+            named = f"{shortened(odd)} is no name for a split" if value else "no split is there"
+            raise _said([] if odd is None else [odd], f"data: {named}: name splits like train, test, improvement")
+        return value
+
+    @field_validator("ask")
+    @classmethod
+    def _questions(cls, value: dict[Any, Any]) -> dict[str, Any]:
+        for name, options in value.items():
+            if options is not None and not isinstance(options, Mapping):
+                raise _said(
+                    [name], f"ask.{name} is {shortened(options)}: expected a mapping of its options, or nothing"
+                )
+        try:
+            check_plain(value, ["ask"])
+        except UnusableError as error:
+            raise _said(error.path[1:], str(error)) from error
+        return value
+
+    @property
+    def places(self) -> Places | None:
+        """Where its values stand, if it was read from a file."""
+        return self._places
+
+
+def _said(path: Sequence[Any], message: str) -> PydanticCustomError:
+    """An error that knows its words, and the keys below the field where it lies."""
+    return PydanticCustomError("said", "{what}", {"what": message, "path": list(path)})
+
+
+def check_plain(value: Any, path: list[Any]) -> None:
+    """Refuse what no option can be: a key that is no text, a number that is not finite or beyond 64 bits."""
+    where = ".".join(path)
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise UnusableError(path, f"{where}: the key {shortened(key)} is no text; write it in quotes")
+            check_plain(item, [*path, key])
+    elif isinstance(value, list):
+        for item in value:
+            check_plain(item, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and not fits(value, int | float):
+        raise UnusableError(path, f"{where} is {shortened(value)}: expected a finite number of usual size")
+
+
+class UnusableError(ConfigError):
+    """What no option can be; `path` is where it stands."""
+
+    def __init__(self, path: Sequence[Any], message: str):
+        super().__init__(message)
+        self.path = path
 
 
 def read_config(path: Path) -> Config:
     """Read and check the file."""
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is no valid YAML: {error}") from error
+    return checked_config(*read_yaml(path))
+
+
+def checked_config(raw: Any, places: Places, *, kept: bool = True) -> Config:
+    """What a file holds, as a configuration that knows, unless it is not to be kept, where each value stands."""
     if not isinstance(raw, Mapping):
-        raise ConfigError(f"{path} must hold the keys subject, data and ask; it holds {type(raw).__name__}")
+        raise ConfigError(f"{places.name} must hold the keys subject, data and ask; it holds {type(raw).__name__}")
     try:
-        return Config.model_validate(raw)
+        config = Config.model_validate({**raw, "ask": {}} if raw.get("ask", ()) is None else raw)
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors()]
-        raise ConfigError(f"{path}: " + "; ".join(problems)) from error
+        found = [_problem(entry, places) for entry in error.errors() if entry["loc"][-2:] != ("preprocess", "str")]
+        more = [f"… and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+        raise ConfigError("\n".join([*found[:_SHOWN], *more])) from error
+    config._places = places if kept else None
+    return config
+
+
+def _problem(error: Any, places: Places) -> str:
+    """One thing that is wrong: where, what, and what was expected."""
+    path = [part for part in error["loc"] if part != "NormaliseEntry"]
+    if path[-1:] == ["[key]"]:
+        return f"{places.of(path[0])}: {path[0]}: the key {shortened(error['input'])} is no text; write it in quotes"
+    if error["type"] == "said":
+        return f"{places.of(*path, *error['ctx']['path'])}: {error['msg']}"
+    name, place = ".".join(map(str, path)), places.of(*path)
+    if error["type"] == "missing":
+        return f"{place}: {name} is missing"
+    if error["type"] == "extra_forbidden":
+        known = _known(path[:-1])
+        return f"{place}: {name} is not known: {nearest(path[-1], known)}there is {', '.join(known)}"
+    expected = error["msg"] if error["type"] == "kind" else "expected " + _expected(path)
+    return f"{place}: {name} is {shortened(error['input'])}: {expected}"
+
+
+def _known(path: Sequence[Any]) -> list[str]:
+    """The keys that may stand there."""
+    if path and path[0] == "data":
+        return list(DataEntry.model_fields)
+    if path[:2] == ["subject", "preprocess"]:
+        return list(NormaliseEntry.model_fields)
+    return list((SubjectEntry if path and path[0] == "subject" else Config).model_fields)
+
+
+def _expected(path: Sequence[Any]) -> str:
+    wanted = {"subject": "a mapping that names the model", "data": "a mapping from splits to data"}
+    return wanted.get(str(path[0]), "a mapping from questions to their options") if path else "a mapping"

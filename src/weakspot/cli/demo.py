@@ -9,7 +9,7 @@ CONFIG = Config.model_validate(
             "task": "classification",
             "classes": list("0123456789"),
             "scores": "logits",
-            "bounds": (0, 1),
+            "bounds": [0, 1],
         },
         "data": {"train": "weakspot.data.digits:train", "test": "weakspot.data.digits:test"},
         "ask": {

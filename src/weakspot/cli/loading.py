@@ -1,22 +1,33 @@
 """From the entries of `weakspot.yaml` to a Subject and its data."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import nn
 
-from weakspot.asking import imported
-from weakspot.cli.config import Config, DataEntry, SubjectEntry
-from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.source import Source
+from weakspot.asking import called, imported
+from weakspot.cli.config import Config, NormaliseEntry, SubjectEntry
+from weakspot.cli.splits import attacked_split, load_source
+from weakspot.core.errors import ConfigError
+from weakspot.core.options import shortened
+from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
-from weakspot.data.sources import ArraySource, ImageFolder
+from weakspot.models import Normalise, OnnxModel, load_exported, load_weights
+
+_MODEL_FILES = {".pt2": load_exported, ".onnx": OnnxModel}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A subject, its data, and what the user should know about how they came about."""
+
+    subject: Subject
+    data: dict[str, Source]
+    notes: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -29,85 +40,128 @@ def modules_beside(folder: Path) -> Iterator[None]:
         sys.path.remove(str(folder.resolve()))
 
 
-def load(config: Config, folder: Path, *, device: str | None = None) -> tuple[Subject, dict[str, Source]]:
-    """The subject and all splits; relative paths start at `folder`."""
+@contextmanager
+def named(config: Config, *path: Any) -> Iterator[None]:
+    """Errors begin with the file and line of what stands under these keys."""
+    with nullcontext() if config.places is None else config.places.named(*path):
+        try:
+            yield
+        except OSError as error:
+            raise ConfigError(f"cannot read {shortened(error.filename)}: {error.strerror}") from error
+
+
+def load(
+    config: Config, folder: Path, *, device: str | None = None, limit: int | None = None, sets: Path | None = None
+) -> Loaded:
+    """The subject and all splits, each of at most `limit` samples; relative paths start at `folder`.
+
+    sets: where attacked splits are kept; without it they are made anew, in memory.
+    """
     with modules_beside(folder):
-        subject = load_subject(config.subject, folder, device=device)
-        named = None if isinstance(config.subject.classes, int) else subject.classes
-        data = {split: load_source(split, entry, folder, named) for split, entry in config.data.items()}
-    return subject, data
+        subject, notes = load_subject(config, folder, device=device)
+        data: dict[str, Source] = {}
+        for split, entry in sorted(config.data.items(), key=lambda item: item[1].attack is not None):
+            with named(config, "data", split):
+                if entry.attack is None:
+                    source = load_source(split, entry, folder, subject, config.subject)
+                    notes += [f"{split}: {remark}" for remark in getattr(source, "remarks", ())]
+                    data[split] = limited(source, limit)
+                else:
+                    data[split] = attacked_split(entry, data, subject, sets)
+    return Loaded(subject, data, tuple(notes))
 
 
-def load_subject(entry: SubjectEntry, folder: Path, *, device: str | None = None) -> Subject:
-    """The model with its weights, as a Subject."""
-    model = imported(entry.model)
-    if not isinstance(model, nn.Module):
-        model = _called(entry.model, model, entry.arguments)
+def load_subject(config: Config, folder: Path, *, device: str | None = None) -> tuple[Subject, list[str]]:
+    """The model with its weights, as a Subject, and what is worth saying about it."""
+    entry = config.subject
+    where = entry.device if device is None else device
+    with named(config, "subject", "model"):
+        model = _model(entry, folder, where)
+        notes = list(getattr(model, "notes", ())) if not isinstance(model, nn.Module) else []
     if entry.weights is not None:
-        _load_weights(model, folder / entry.weights)
+        with named(config, "subject", "weights"):
+            notes += _weighted(model, folder / entry.weights, entry.weights_entry)
+    with named(config, "subject", "preprocess"):
+        preprocess = _preprocess(entry.preprocess)
+    with named(config, "subject", "classes"):
+        classes = _classes(entry.classes, folder)
+    with named(config, "subject"):
+        return subject_of(entry, model, classes=classes, preprocess=preprocess, device=where), notes
+
+
+def subject_of(
+    entry: SubjectEntry, model: Any, *, classes: Sequence[str] | int | None, preprocess: Any, device: str
+) -> Subject:
+    """A model as the Subject that an entry describes."""
+    own = None if isinstance(model, nn.Module) else getattr(model, "fingerprint", None)
     return Subject(
         model,
         task=entry.task,
-        classes=_classes(entry.classes, folder),
+        classes=classes,
         scores=entry.scores,
-        bounds=entry.bounds,
+        bounds=None if entry.bounds is None else (entry.bounds[0], entry.bounds[1]),
         output=entry.output,
-        preprocess=None if entry.preprocess is None else imported(entry.preprocess),
-        device=device or entry.device,
+        preprocess=preprocess,
+        device=device,
         cuda_graphs=entry.cuda_graphs,
+        precision=entry.precision,
+        compile=entry.compile,
+        channels_last=entry.channels_last,
+        fingerprint=entry.fingerprint or (own() if callable(own) else None),
     )
 
 
-def _called(reference: str, factory: Any, arguments: dict[str, Any]) -> Any:
-    try:
-        return factory(**arguments)
-    except TypeError as error:
-        raise ConfigError(f"{reference} cannot be called with {arguments or 'no arguments'}: {error}") from error
+def _model(entry: SubjectEntry, folder: Path, device: str) -> Any:
+    """From a file, or what `module:name` is or gives."""
+    suffix = Path(entry.model).suffix.lower()
+    if suffix in _MODEL_FILES:
+        how = {**entry.arguments, **({"device": device} if suffix == ".onnx" else {})}
+        return called(entry.model, _MODEL_FILES[suffix], how, folder / entry.model)
+    if ":" not in entry.model:
+        raise ConfigError(f"{entry.model!r} is no model: expected package.module:name, or a file .pt2 or .onnx")
+    found = imported(entry.model)
+    model = found if isinstance(found, nn.Module) else called(entry.model, found, entry.arguments)
+    if not callable(model):
+        raise ConfigError(f"{entry.model} gives {shortened(model)}: expected an nn.Module, or a function of a batch")
+    return model
 
 
-def _load_weights(model: Any, path: Path) -> None:
+def _weighted(model: Any, path: Path, entry: str | None) -> list[str]:
     if not isinstance(model, nn.Module):
         raise ConfigError(f"weights {path} were given, but the model is no nn.Module and cannot take them")
-    try:
-        state = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise ConfigError(f"cannot read weights {path}: {error}; expected a safetensors file") from error
-    try:
-        model.load_state_dict(state)
-    except RuntimeError as error:
-        raise ConfigError(f"weights {path} do not fit the model: {error}") from error
+    return list(load_weights(model, path, entry=entry))
 
 
-def _classes(given: Path | int | list[str] | None, folder: Path) -> list[str] | int | None:
-    if not isinstance(given, Path):
+def _preprocess(given: NormaliseEntry | str | None) -> Callable[[Any], Any] | None:
+    if given is None:
+        return None
+    if isinstance(given, NormaliseEntry):
+        return normalise(given)
+    found: Any = imported(given)
+    if not callable(found):
+        raise ConfigError(f"preprocess {given} is {shortened(found)}: expected a function of a batch of inputs")
+    return found  # type: ignore[no-any-return]
+
+
+def normalise(entry: NormaliseEntry) -> Normalise:
+    """The normalisation that an entry describes."""
+    mean, std = ((v,) if isinstance(v, int | float) else tuple(v) for v in (entry.mean, entry.std))
+    return Normalise(entry.scale, mean, std, entry.bgr, entry.channels_last)
+
+
+def _classes(given: int | str | list[str] | None, folder: Path) -> list[str] | int | None:
+    if isinstance(given, int) and given < 1:
+        raise ConfigError(f"classes is {given}: expected one or more")
+    if not isinstance(given, str):
         return given
     try:
-        return (folder / given).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ConfigError(f"cannot read the class names from {folder / given}: {error.strerror}") from error
-
-
-def load_source(split: str, entry: str | DataEntry, folder: Path, classes: tuple[str, ...] | None) -> Source:
-    """A folder of images, an npz file, or `module:function` that gives a source."""
-    if isinstance(entry, str) and ":" in entry and not (folder / entry).exists():
-        made: Source = imported(entry)()
-        return made
-    wanted = DataEntry(path=Path(entry)) if isinstance(entry, str) else entry
-    path = folder / wanted.path
-    if path.suffix == ".npz":
-        return _load_arrays(split, path, wanted)
-    return ImageFolder(path, classes=classes, mode=wanted.mode, size=wanted.size)
-
-
-def _load_arrays(split: str, path: Path, entry: DataEntry) -> ArraySource:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            names = (entry.inputs or f"x_{split}", entry.targets or f"y_{split}")
-            if names[0] not in stored:
-                raise DataError(f"{path} has no array {names[0]!r}: choose inputs from {', '.join(stored.files)}")
-            if entry.targets is not None and entry.targets not in stored:
-                raise DataError(f"{path} has no array {entry.targets!r}: choose targets from {', '.join(stored.files)}")
-            targets = stored.get(names[1])
-            return ArraySource(stored[names[0]], targets, channels=entry.channels)
+        lines = (folder / given).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot read the class names from {folder / given}: {reason}") from error
+    names = [line.strip() for line in lines if line.strip()]
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if not names or twice is not None:
+        trouble = "holds no class names" if not names else f"names the class {twice!r} twice"
+        raise ConfigError(f"{folder / given} {trouble}: expected one name per line, each once")
+    return names

@@ -2,9 +2,10 @@
 
 import json
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -15,6 +16,8 @@ from weakspot.core.errors import ConfigError, WeakspotError
 if TYPE_CHECKING:
     from weakspot.cli.config import Config
     from weakspot.core.finding import Finding
+    from weakspot.core.source import Source
+    from weakspot.core.subject import Subject
 
 app = typer.Typer(
     help="Find where a neural network can't be trusted, see why, and prove the fix.",
@@ -37,6 +40,14 @@ BatchSize = Annotated[int, typer.Option(help="Samples per forward pass.")]
 ShardSize = Annotated[int, typer.Option(help="Samples per unit of work that is kept when a run is interrupted.")]
 Workers = Annotated[int, typer.Option(help="Threads that read ahead.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1 …; by default what the file says.")]
+OnBadSample = Annotated[
+    str, typer.Option(help="stop at a sample that cannot be used, with its name; or skip it, and list it.")
+]
+Precision = Annotated[str | None, typer.Option(help="float32 or bf16; by default what the file says.")]
+Compile = Annotated[bool, typer.Option("--compile", help="Run the model through torch.compile where possible.")]
+ChannelsLast = Annotated[
+    bool, typer.Option("--channels-last", help="Hand the model images with the channels innermost in memory.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 
@@ -46,10 +57,17 @@ SetOption = Annotated[
     typer.Option("--set", help="An option of the question, as name=value; may be given several times."),
 ]
 
+_SHOWN = {"traceback": False}
+
 
 @app.callback()
-def main() -> None:
+def main(
+    trace: Annotated[
+        bool, typer.Option("--traceback", help="Show where an error was raised.", envvar="WEAKSPOT_TRACEBACK")
+    ] = False,
+) -> None:
     """Find where a neural network can't be trusted, see why, and prove the fix."""
+    _SHOWN["traceback"] = trace
 
 
 @app.command()
@@ -72,6 +90,48 @@ def demo(
 
 
 @app.command()
+def init(
+    model: Annotated[str, typer.Option(help="module:name of a class, function or module; or a file .pt2 or .onnx.")],
+    test: Annotated[str, typer.Option(help="Test data: a folder, a file, module:function, or a mapping in YAML.")],
+    train: Annotated[str | None, typer.Option(help="Training data, alike.")] = None,
+    improvement: Annotated[str | None, typer.Option(help="Data to choose from what to label next, alike.")] = None,
+    weights: Annotated[str | None, typer.Option(help="A safetensors file, or a state dict.")] = None,
+    weights_entry: Annotated[str | None, typer.Option(help="Which part of a checkpoint holds the weights.")] = None,
+    arguments: Annotated[str | None, typer.Option(help="For the class or function: a mapping in YAML.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="classification, multilabel, regression, keypoints or segmentation.")
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="How many, a list in YAML, or a file with a name per line.")
+    ] = None,
+    scores: Annotated[str | None, typer.Option(help="What the outputs are: logits or probabilities.")] = None,
+    bounds: Annotated[str | None, typer.Option(help="Smallest and largest value of an input, as [0, 1].")] = None,
+    preprocess: Annotated[str | None, typer.Option(help="module:function, or numbers: {mean: 0.5, std: 0.5}.")] = None,
+    model_output: Annotated[str | None, typer.Option(help="Which part of what the model gives to take.")] = None,
+    device: Device = None,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("weakspot.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write a first weakspot.yaml, run one batch through the model, and say what was found."""
+    from weakspot.cli.starting import begin, data_entries, subject_entry, told
+    from weakspot.core.files import write_text
+
+    if output.exists() and not force:
+        raise ConfigError(f"{output} is there already: choose another with --output, or write over it with --force")
+    given = {
+        "model": model, "arguments": arguments, "weights": weights, "weights_entry": weights_entry, "task": task,
+        "classes": classes, "scores": scores, "bounds": bounds, "preprocess": preprocess, "output": model_output,
+        "device": device,
+    }  # fmt: skip
+    data = data_entries({"train": train, "test": test, "improvement": improvement}, output)
+    begun = begin(subject_entry(given, output), data, output)
+    for note in begun.notes:
+        typer.echo(f"weakspot: {note}", err=True)
+    write_text(output, begun.text)
+    typer.echo("\n".join([*told(begun), f"wrote {output}; next: weakspot examine {output} --limit 500"]))
+
+
+@app.command()
 def examine(
     config: ConfigFile,
     run: RunOption = None,
@@ -80,16 +140,33 @@ def examine(
     batch_size: BatchSize = 64,
     shard_size: ShardSize = 1024,
     workers: Workers = 2,
+    on_bad_sample: OnBadSample = "stop",
     device: Device = None,
+    precision: Precision = None,
+    compile: Compile = False,
+    channels_last: ChannelsLast = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Answer what the file asks. Interrupted, the same command goes on where it stopped."""
     from weakspot.cli.config import read_config
 
-    execution = {"batch_size": batch_size, "shard_size": shard_size, "workers": workers}
+    read = _in_ways(read_config(config), precision, compile, channels_last)
+    execution = {
+        "batch_size": batch_size,
+        "shard_size": shard_size,
+        "workers": workers,
+        "on_bad_sample": on_bad_sample,
+    }
     how = {"limit": limit, "probes": probe or [], "execution": execution, "device": device}
-    _answer(config, read_config(config), run, how, as_json=as_json, quiet=quiet)
+    _answer(config, read, run, how, as_json=as_json, quiet=quiet)
+
+
+def _in_ways(config: "Config", precision: str | None, compile: bool, channels_last: bool) -> "Config":
+    """The configuration with the model run in the ways that were asked for besides the file."""
+    given = {"precision": precision, "compile": compile, "channels_last": channels_last}
+    subject = config.subject.model_copy(update={way: value for way, value in given.items() if value})
+    return config.model_copy(update={"subject": subject})
 
 
 def _ask(room: str) -> Any:
@@ -101,16 +178,24 @@ def _ask(room: str) -> Any:
         run: RunOption = None,
         limit: Limit = None,
         batch_size: BatchSize = 64,
+        on_bad_sample: OnBadSample = "stop",
         device: Device = None,
+        precision: Precision = None,
+        compile: Compile = False,
+        channels_last: ChannelsLast = False,
         as_json: Json = False,
         quiet: Quiet = False,
     ) -> None:
         from weakspot.cli.config import read_config
+        from weakspot.cli.settings import check_settings, read_settings
 
-        read = read_config(config)
-        options = {**(read.ask.get(room) or {}), **_settings(settings or [])}
-        asked = read.model_copy(update={"ask": {room: options}})
-        how = {"limit": limit, "execution": {"batch_size": batch_size}, "device": device}
+        read = _in_ways(read_config(config), precision, compile, channels_last)
+        written, given = read.ask.get(room) or {}, read_settings(settings or [])
+        if given:
+            check_settings(room, written, given)
+        asked = read.model_copy(update={"ask": {room: {**written, **given}}})
+        execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample}
+        how = {"limit": limit, "execution": execution, "device": device}
         _answer(config, asked, run, how, as_json=as_json, quiet=quiet)
 
     return ask
@@ -128,6 +213,9 @@ def plan(
     probe: ProbeOption = None,
     batch_size: BatchSize = 64,
     device: Device = None,
+    ways: Annotated[
+        bool, typer.Option("--ways", help="Try the faster ways to run the model, and say what each would change.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Say what an examination would cost in passes, time, memory and disk, by trying a few batches."""
@@ -138,7 +226,12 @@ def plan(
     from weakspot.core.run import MANIFEST, Run
 
     read = read_config(config)
-    subject, data, planned = work.prepare(read, config.parent, limit=limit, probes=probe or [], device=device)
+    subject, data, planned = work.prepare(
+        read, config.parent, limit=limit, probes=probe or [], device=device, silent=as_json
+    )
+    if ways:
+        _try_ways(subject, next(iter(data.values())), batch_size, as_json=as_json)
+        return
     folder = work.run_folder(config, read, run)
     there = Run.open(folder) if (folder / MANIFEST).exists() else None
     costs = list(planned.costs(subject, data, there, execution=Execution(batch_size=batch_size)))
@@ -146,6 +239,22 @@ def plan(
         typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in costs], indent=1))
     else:
         print_costs(costs, planned.names)
+
+
+def _try_ways(subject: "Subject", source: "Source", batch_size: int, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from weakspot.cli.printing import print_ways
+    from weakspot.core.speed import try_ways
+
+    batch = source.read(np.arange(min(batch_size, len(source.ids))))
+    tried = list(try_ways(subject, batch.inputs, compile=True))
+    if as_json:
+        typer.echo(json.dumps([asdict(way) for way in tried], indent=1))
+    else:
+        print_ways(tried)
 
 
 @app.command()
@@ -159,12 +268,14 @@ def layers(config: ConfigFile, device: Device = None, as_json: Json = False) -> 
     from weakspot.cli.loading import load
     from weakspot.cli.printing import print_layers
 
-    subject, data = load(read_config(config), config.parent, device=device)
-    found = subject.layers(next(iter(data.values())).read(np.arange(1)).inputs)
+    loaded = load(read_config(config), config.parent, device=device)
+    found = loaded.subject.layers(next(iter(loaded.data.values())).read(np.arange(1)).inputs)
     if as_json:
         typer.echo(json.dumps([{**asdict(layer), "label": layer.label} for layer in found], indent=1))
-    else:
+    elif found:
         print_layers(found)
+    else:
+        typer.echo("the model is a black box: there are no layers to look into")
 
 
 @app.command()
@@ -223,10 +334,38 @@ def report(
 def run() -> None:
     """The command `weakspot`: exit code 0 when all is well, 1 when a gate failed, 2 for an error."""
     try:
-        app()
+        sys.exit(app(args=sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
     except WeakspotError as error:
-        typer.echo(f"weakspot: {error}", err=True)
-        sys.exit(2)
+        _fail(error, error)
+    except typer.Abort:
+        sys.exit(130)
+    except Exception as error:
+        from weakspot.cli.blame import users_error
+
+        told = _wrong_call(error) or users_error(error)
+        if told is None:
+            raise
+        _fail(told, error)
+
+
+def _wrong_call(error: Exception) -> ConfigError | None:
+    """What typer has to say of options and arguments, if it is that."""
+    if not hasattr(error, "format_message"):
+        return None
+    context = getattr(error, "ctx", None)
+    command = "weakspot" if context is None else context.command_path
+    return ConfigError(f"{error.format_message()} (`{command} --help` lists what there is)")
+
+
+def _fail(told: WeakspotError, error: Exception) -> NoReturn:
+    """Say what is wrong, with all that was being done if that is asked for, and end."""
+    if _SHOWN["traceback"]:
+        traceback.print_exception(error)
+    from weakspot.cli.printing import printable
+
+    message = str(told).partition("\n\nWhile executing %")[0]  # what torch adds inside an exported model
+    typer.echo(f"weakspot: {printable(message, lines=True)}", err=True)
+    sys.exit(2)
 
 
 def _answer(
@@ -238,19 +377,6 @@ def _answer(
     target = work.run_folder(file, config, run)
     findings = work.examine(config, file.parent, target, silent=quiet or as_json, **how)
     _tell(findings, target, as_json=as_json, quiet=quiet)
-
-
-def _settings(given: Sequence[str]) -> dict[str, Any]:
-    """From `name=value` to options; values are read as YAML."""
-    import yaml
-
-    options = {}
-    for setting in given:
-        name, separator, value = setting.partition("=")
-        if not separator or not name:
-            raise ConfigError(f"--set {setting!r} sets nothing: expected name=value")
-        options[name] = yaml.safe_load(value)
-    return options
 
 
 def _tell(findings: Sequence["Finding"], target: Path, *, as_json: bool, quiet: bool) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from weakspot.core.finding import Finding
     from weakspot.core.layers import Layer
     from weakspot.core.plan import Cost
+    from weakspot.core.speed import Tried
 
 
 def finding_entry(finding: "Finding") -> dict[str, Any]:
@@ -24,14 +25,26 @@ def print_finding(finding: "Finding", rows: int) -> None:
     typer.echo(f"\n{finding.name}: {finding.about}")
     width = max([20, *map(len, finding.summary)])
     for name, estimate in finding.summary.items():
-        typer.echo(f"  {name:<{width}} {estimate!s:<28} {estimate.about}")
+        typer.echo(printable(f"  {name:<{width}} {estimate!s:<28} {estimate.about}"))
     if rows and finding.table is not None:
         shown = finding.table.slice(0, rows)
         print_table(shown.column_names, [list(map(str, row.values())) for row in shown.to_pylist()])
 
 
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Text that breaks no line and steers no terminal, whatever name of a class or sample it holds.
+
+    >>> printable("cat\x1b[31m\n"), printable("a\nb", lines=True)
+    ('cat\\x1b[31m\\n', 'a\nb')
+    """
+    if text.isprintable():
+        return text
+    return "".join(part if part.isprintable() or (lines and part == "\n") else ascii(part)[1:-1] for part in text)
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns of equal width."""
+    columns, *rows = ([printable(cell) for cell in line] for line in [columns, *rows])
     widths = [max(len(line[i]) for line in [columns, *rows]) for i in range(len(columns))]
     for line in [columns, *rows]:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -63,6 +76,36 @@ def print_costs(costs: Sequence["Cost"], names: Mapping[str, str]) -> None:
             name = names[step.key]
             typer.echo(f"  {name}{' (there already)' if name in cost.reused else ''}")
     typer.echo(f"in all about {sum(cost.seconds for cost in costs):,.0f} s")
+
+
+def print_ways(tried: Sequence["Tried"]) -> None:
+    """How fast the model runs in each way, and what that changes."""
+    rows = [
+        [way.way, "", "", way.trouble]
+        if way.per_second is None or way.speedup is None
+        else [way.way, f"{way.per_second:,.0f}/s", f"{way.speedup:.2f}×", _changes(way.changed)]
+        for way in tried
+    ]
+    print_table(["way", "samples", "speed", "against float32"], rows)
+
+
+def _changes(changed: Mapping[str, float]) -> str:
+    most = f"outputs differ by {changed['largest_difference']:.2g} at most"
+    share = changed.get("answers_changed")
+    return most if share is None else f"{most}, {share:.1%} of the answers change"
+
+
+def skipped_lines(data: Mapping[str, Mapping[str, Any]], run: str, *, most: int = 3) -> list[str]:
+    """For each split with samples that were left out, how many, and the first of them with the reason."""
+    lines = []
+    for split, noted in data.items():
+        skipped = noted.get("skipped")
+        if skipped:
+            lines.append(
+                f"{len(skipped)} samples of {split} cannot be used and were left out; all are listed in {run}:"
+            )
+            lines += [f"  {printable(reason)}" for reason in list(skipped.values())[:most]]
+    return lines
 
 
 def print_layers(layers: Sequence["Layer"]) -> None:

@@ -18,7 +18,7 @@ class Bar:
     def begin(self, what: str, *, total: int, done: int = 0) -> None:
         """A new bar; what an earlier run finished is counted as done."""
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             _Rate(),
@@ -31,6 +31,10 @@ class Bar:
     def advance(self, samples: int) -> None:
         """Move on."""
         self._progress.advance(self._task, samples)
+
+    def tell(self, message: str) -> None:
+        """Say it above the bar."""
+        self._progress.console.print(f"weakspot: {message}", markup=False, highlight=False)
 
     def end(self) -> None:
         """Leave the bar as it is."""

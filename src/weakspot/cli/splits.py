@@ -1,0 +1,160 @@
+"""From an entry under `data` to a source of samples."""
+
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch.utils.data import DataLoader, Dataset
+
+from weakspot.asking import called, imported
+from weakspot.cli.config import DataEntry, Kind, SubjectEntry
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.source import Source
+from weakspot.core.subject import Subject
+from weakspot.data.sources import (
+    ArraySource,
+    DatasetSource,
+    IdxSource,
+    ImageFolder,
+    ImageManifest,
+    ImageZip,
+    LoaderSource,
+    WithMetadata,
+)
+
+_KINDS: dict[str, Kind] = {".zip": "zip", ".csv": "csv", ".tsv": "csv", ".npz": "npz", ".npy": "npy", ".idx": "idx"}
+
+
+def load_source(split: str, entry: DataEntry, folder: Path, subject: Subject, said: SubjectEntry) -> Source:
+    """The data of one split, with its metadata."""
+    kind = entry.kind or _kind(entry.path, folder)
+    _check_options(entry, kind)
+    names = None if isinstance(said.classes, int) else subject.classes
+    source = _READERS[kind](split, entry, folder, names, subject)
+    if entry.metadata is not None:
+        options = _given(entry, delimiter="delimiter") | ({"id_column": entry.metadata_id} if entry.metadata_id else {})
+        return WithMetadata(source, folder / entry.metadata, **options)
+    return source
+
+
+def attacked_split(entry: DataEntry, data: Mapping[str, Source], subject: Subject, sets: Path | None) -> Source:
+    """Another split, attacked; made when it is first read, and kept in the folder `sets`."""
+    from weakspot.attacks import attacked
+
+    odd = sorted(entry.model_fields_set - {"path", "attack", "arguments"})
+    if odd:
+        raise ConfigError(f"{odd[0]} means nothing for an attacked split: it takes path, attack, arguments")
+    if entry.path not in data:
+        known = ", ".join(data) or "none"
+        raise ConfigError(f"path is {entry.path!r}: expected the split to attack, one of {known}")
+    return attacked(data[entry.path], subject, {**entry.arguments, "attack": entry.attack}, folder=sets)
+
+
+def _kind(path: str, folder: Path) -> Kind:
+    """What a path is: told by its end, and by whether it names a function."""
+    if ":" in path and not (folder / path).exists():
+        return "function"
+    name = path.lower().removesuffix(".gz")
+    suffix = Path(name).suffix
+    if suffix in _KINDS:
+        return _KINDS[suffix]
+    return "idx" if name.endswith("-ubyte") else "folder"
+
+
+_TAKES: dict[Kind, frozenset[str]] = {
+    "folder": frozenset({"mode", "size"}),
+    "zip": frozenset({"mode", "size", "folder"}),
+    "csv": frozenset("mode size targets path_column id_column root separator delimiter".split()),
+    "npz": frozenset({"inputs", "targets", "channels"}),
+    "npy": frozenset({"targets", "channels"}),
+    "idx": frozenset({"targets"}),
+    "function": frozenset({"arguments"}),
+}
+_EVERYWHERE = {"path", "kind", "metadata", "metadata_id"}
+
+
+def _check_options(entry: DataEntry, kind: Kind) -> None:
+    allowed = _TAKES[kind] | _EVERYWHERE | ({"delimiter"} if entry.metadata else set())
+    odd = sorted(entry.model_fields_set - allowed)
+    if odd:
+        takes = ", ".join(sorted(_TAKES[kind]))
+        raise ConfigError(f"{odd[0]} means nothing for data of kind {kind}: it takes {takes}, metadata")
+    if kind != "csv" and isinstance(entry.targets, list):
+        raise ConfigError(f"targets is {entry.targets}: data of kind {kind} have one; columns are for csv")
+
+
+def _given(entry: DataEntry, **names: str) -> dict[str, Any]:
+    """The options that were given, by the names the sources know."""
+    return {to: getattr(entry, name) for name, to in names.items() if getattr(entry, name) is not None}
+
+
+def _images(entry: DataEntry, **more: str) -> dict[str, Any]:
+    options = _given(entry, mode="mode", **more)
+    return {**options, "size": (entry.size[0], entry.size[1])} if entry.size else options
+
+
+def _folder(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    return ImageFolder(folder / entry.path, classes=names, **_images(entry))
+
+
+def _zip(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    return ImageZip(folder / entry.path, classes=names, **_images(entry, folder="folder"))
+
+
+def _csv(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    columns = {name: name for name in ("targets", "path_column", "id_column", "separator", "delimiter")}
+    options = _images(entry, **columns)
+    if entry.path.lower().endswith(".tsv"):
+        options.setdefault("delimiter", "\t")
+    root = None if entry.root is None else folder / entry.root
+    return ImageManifest(folder / entry.path, task=subject.task, classes=names, root=root, **options)
+
+
+def _npz(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    inputs = entry.inputs or f"x_{split}"
+    targets = entry.targets if isinstance(entry.targets, str) else _stored_name(folder / entry.path, f"y_{split}")
+    return ArraySource.npz(folder / entry.path, inputs=inputs, targets=targets, **_given(entry, channels="channels"))
+
+
+def _stored_name(path: Path, name: str) -> str | None:
+    """The name, where an npz file has an array of that name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return name if f"{name}.npy" in archive.namelist() else None
+    except (OSError, zipfile.BadZipFile):
+        return None  # whoever reads it next says what is wrong
+
+
+def _npy(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    targets = None if entry.targets is None else folder / str(entry.targets)
+    return ArraySource.npy(folder / entry.path, targets, **_given(entry, channels="channels"))
+
+
+def _idx(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    return IdxSource(folder / entry.path, None if entry.targets is None else folder / str(entry.targets))
+
+
+def _function(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    made: Any = called(entry.path, imported(entry.path), entry.arguments)
+    if isinstance(made, DataLoader):
+        return LoaderSource(made, classes=names)
+    if isinstance(made, Dataset):
+        return DatasetSource(made, classes=names)
+    if not all(hasattr(made, name) for name in ("ids", "read", "fingerprint")):
+        raise DataError(
+            f"{entry.path} gives a {type(made).__name__}, expected a torch Dataset or DataLoader, or a source "
+            "with ids, read() and fingerprint()"
+        )
+    return made  # type: ignore[no-any-return]
+
+
+_READERS: dict[Kind, Callable[[str, DataEntry, Path, Any, Subject], Source]] = {
+    "folder": _folder,
+    "zip": _zip,
+    "csv": _csv,
+    "npz": _npz,
+    "npy": _npy,
+    "idx": _idx,
+    "function": _function,
+}

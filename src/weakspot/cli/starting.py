@@ -1,0 +1,227 @@
+"""`weakspot init`: a first `weakspot.yaml`, with what one batch through the model shows."""
+
+import copy
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weakspot.asking import steps_of
+from weakspot.cli.blame import users_error
+from weakspot.cli.config import Config, checked_config
+from weakspot.cli.first_file import file_text, inline, normalise_entry
+from weakspot.cli.loading import Loaded, load, subject_of
+from weakspot.cli.yaml_file import parse_yaml
+from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
+from weakspot.core.job import Execution
+from weakspot.core.observation import Batch
+from weakspot.core.plan import Plan
+from weakspot.core.source import limited
+from weakspot.core.subject import Subject
+from weakspot.models import Normalise
+from weakspot.models.trial import Alternative, Trial, better_normalisations, try_out
+
+SAMPLES = 64
+_TRIED = Execution(batch_size=8)
+_FIRST_QUESTIONS: dict[str, dict[str, Any]] = {
+    "coverage": {"criteria": ["nc", "kmnc", "idc"]},
+    "robustness": {"neighbours": {"rotate": 15, "shift": 2}},
+    "classes": {},
+    "lesions": {},
+}
+_WITHOUT_TRAINING_DATA = {"criteria": ["nc"]}
+_QUICKLY = {"robustness": {"looks": 1}, "lesions": {"samples": 2}}
+"""Options with which a question is tried: enough to see whether it can be asked at all."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is known after one batch."""
+
+    text: str
+    trial: Trial
+    subject: Subject
+    notes: tuple[str, ...]
+    split: str
+    better: Sequence[Alternative]
+
+
+def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Beginning:
+    """Load what was given, run one batch, find out what can be asked, and write it as the text of a file."""
+    config = _config(subject, data)
+    loaded = load(config, file.parent)
+    split = "test" if "test" in loaded.data else next(iter(loaded.data))
+    source = limited(loaded.data[split], SAMPLES)
+    batch = source.read(np.arange(len(source.ids)))
+    trial = _tried(loaded, config, batch)
+    found = _found_classes(subject, loaded, split, trial)
+    better = _alternatives(loaded, config, batch, trial)
+    text = file_text({**subject, **found}, data, _questions(_with_classes(loaded, found)), trial, better)
+    checked_config(*parse_yaml(text, str(file)))
+    return Beginning(text, trial, loaded.subject, loaded.notes, split, better)
+
+
+def _config(subject: Mapping[str, Any], data: Mapping[str, Any]) -> Config:
+    """What was given, as a configuration; errors name no place, because no file is there yet."""
+    raw, places = parse_yaml(json.dumps({"subject": subject, "data": data}), "init")
+    try:
+        return checked_config(raw, places, kept=False)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(f"{places.of()}: ", "")) from error
+
+
+def _tried(loaded: Loaded, config: Config, batch: Batch) -> Trial:
+    if loaded.subject.task == "multilabel" and loaded.subject.scores is None:
+        raise ConfigError(
+            "which labels are present cannot be told before it is said what the outputs are: give --scores logits or "
+            "--scores probabilities"
+        )
+    try:
+        return try_out(loaded.subject, batch)
+    except Exception as error:
+        told = error if isinstance(error, WeakspotError) else users_error(error)
+        if told is None:
+            raise
+        hint = _channel_hint(loaded, config, batch)
+        raise SubjectError(f"{told}{hint} (samples are {_shape(batch.inputs.shape[1:])})") from error
+
+
+def _channel_hint(loaded: Loaded, config: Config, batch: Batch) -> str:
+    """Whether the model runs once the channels are elsewhere, and what to write then."""
+    if batch.inputs.ndim < 4:
+        return ""
+    turned = replace(batch, inputs=batch.inputs.movedim(-1, 1).contiguous())
+    ways = {
+        "--test '{path: …, channels: last}'": (loaded.subject, turned),
+        "--preprocess '{channels_last: true}'": (_subject_with(loaded, config, Normalise(channels_last=True)), batch),
+    }
+    for advice, (subject, samples) in ways.items():
+        with suppress(Exception):  # whatever the model raises, this is not the way
+            try_out(subject, samples)
+            return f"; it does run with the channels of the samples elsewhere: {advice}"
+    return ""
+
+
+def _found_classes(subject: Mapping[str, Any], loaded: Loaded, split: str, trial: Trial) -> dict[str, Any]:
+    """The names that the data know, where they are as many as the outputs; else how many there are."""
+    if "classes" in subject or loaded.subject.task not in ("classification", "multilabel", "segmentation"):
+        return {}
+    names = getattr(loaded.data[split], "classes", None)
+    return {"classes": list(names) if names and len(names) == trial.outputs[0] else trial.outputs[0]}
+
+
+def _with_classes(loaded: Loaded, found: Mapping[str, Any]) -> Loaded:
+    subject = copy.copy(loaded.subject)
+    if found:
+        named = found["classes"]
+        subject.classes = tuple(map(str, range(named))) if isinstance(named, int) else tuple(named)
+    return replace(loaded, subject=subject)
+
+
+def _questions(loaded: Loaded) -> dict[str, tuple[dict[str, Any], str | None]]:
+    """Every question with first options, and why it cannot be asked of this model and data, if so."""
+    found: dict[str, tuple[dict[str, Any], str | None]] = {}
+    for name, options in _FIRST_QUESTIONS.items():
+        if name == "lesions" and loaded.subject.task != "segmentation":
+            continue
+        own = _WITHOUT_TRAINING_DATA if name == "coverage" and "train" not in loaded.data else options
+        found[name] = (own, _why_not(name, {**own, **_QUICKLY.get(name, {})}, loaded))
+    return found
+
+
+def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | None:
+    try:
+        plan = Plan.of(steps_of(name, options))
+        list(plan.costs(loaded.subject, loaded.data, None, execution=_TRIED))
+    except WeakspotError as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
+def _alternatives(loaded: Loaded, config: Config, batch: Batch, trial: Trial) -> list[Alternative]:
+    if trial.right is None or bool(trial.right.all()):
+        return []
+    return better_normalisations(partial(_subject_with, loaded, config), batch, trial.right)
+
+
+def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subject:
+    """The subject with another pre-processing."""
+    here = loaded.subject
+    return subject_of(config.subject, here.model, classes=here.classes, preprocess=normalise, device=str(here.device))
+
+
+def told(begun: Beginning) -> list[str]:
+    """What one batch shows, line by line."""
+    trial = begun.trial
+    lines = [
+        f"inputs: {_shape(trial.inputs)}, values from {trial.input_range[0]:.4g} to {trial.input_range[1]:.4g}",
+        f"outputs: {_shape(trial.outputs)}, values from {trial.output_range[0]:.4g} to {trial.output_range[1]:.4g}",
+    ]
+    if begun.subject.task in ("classification", "multilabel", "segmentation"):
+        lines.append(f"classes: {trial.outputs[0]}")
+    if trial.penultimate is not None:
+        count = sum(layer.weighted for layer in trial.layers)
+        width = trial.penultimate.input_shape[0 if len(trial.penultimate.input_shape) > 2 else -1]
+        lines.append(
+            f"layers: {count} convolutions and linears; penultimate is the input of {trial.penultimate.label}, "
+            f"{width} neurons"
+        )
+    if trial.accuracy is not None:
+        lines.append(f"accuracy: {trial.accuracy:.2f} on {trial.samples} samples of {begun.split}")
+    if begun.subject.scores is None and begun.subject.task in ("classification", "segmentation"):
+        alike, which = ("look", "probabilities") if trial.like_probabilities else ("do not look", "logits")
+        lines.append(f"scores: the outputs {alike} like probabilities; if they are {which}, write scores: {which}")
+    return [*lines, *_warnings(begun)]
+
+
+def _warnings(begun: Beginning) -> list[str]:
+    if not begun.better:
+        return []
+    best = begun.better[0]
+    entry = normalise_entry(best.normalise)
+    advice = f"write preprocess: {inline(entry)}" if entry else "leave preprocess out"
+    return [
+        f"warning: accuracy is {begun.trial.accuracy:.2f}, but {best.accuracy:.2f} with inputs {best.name}: is that "
+        f"how the model was trained? Then {advice}"
+    ]
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "one number"
+
+
+def subject_entry(given: Mapping[str, str | None], file: Path) -> dict[str, Any]:
+    """The subject as given on the command line: whole numbers and YAML are read, paths are seen from the file."""
+    entry: dict[str, Any] = {}
+    for key, text in given.items():
+        if text is not None:
+            whole = key in ("classes", "output") and text.isdecimal()
+            value = int(text) if whole else _read(text, f"--{key}")
+            entry[key] = beside(value, file) if key in ("model", "weights", "classes") else value
+    return entry
+
+
+def data_entries(given: Mapping[str, str | None], file: Path) -> dict[str, Any]:
+    """The splits as given on the command line."""
+    return {split: beside(_read(text, f"--{split}"), file) for split, text in given.items() if text is not None}
+
+
+def _read(text: str, option: str) -> Any:
+    """Text as it is, or the mapping or list that it is in YAML."""
+    return parse_yaml(text, option, expected="a value")[0] if text.lstrip().startswith(("{", "[")) else text
+
+
+def beside(value: Any, file: Path) -> Any:
+    """A path as it is seen from the folder of the file; what is no path stays as it is."""
+    if isinstance(value, Mapping):
+        places = ("path", "metadata", "root")
+        return {key: beside(item, file) if key in places else item for key, item in value.items()}
+    if not isinstance(value, str) or not Path(value).exists() or Path(value).is_absolute():
+        return value
+    return os.path.relpath(value, file.parent)

@@ -1,0 +1,139 @@
+"""A YAML file whose values know the line they stand on."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, SequenceNode
+
+from weakspot.core.errors import ConfigError, WeakspotError
+from weakspot.core.options import OptionError
+
+_MOST_VALUES = 100_000
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where each value of a file stands."""
+
+    name: str
+    root: Node
+
+    def of(self, *path: Any) -> str:
+        """The file and line of the value under these keys, or of the last one of them that is there."""
+        node, line = self.root, self.root.start_mark.line
+        for part in path:
+            found = _child(node, part)
+            if found is None:
+                break
+            node, line = found[1], found[0].start_mark.line
+        return f"{self.name}:{line + 1}"
+
+    def of_option(self, option: str, *path: Any) -> str:
+        """The file and line of the first option of this name below these keys, or of the keys themselves."""
+        node: Node | None = self.root
+        for part in path:
+            found = None if node is None else _child(node, part)
+            node = None if found is None else found[1]
+        keys = [] if node is None else [key for key, _ in _pairs(node) if key.value == option]
+        return f"{self.name}:{keys[0].start_mark.line + 1}" if keys else self.of(*path)
+
+    @contextmanager
+    def named(self, *path: Any) -> Iterator[None]:
+        """Put the file and line before what an error says."""
+        try:
+            yield
+        except WeakspotError as error:
+            option = error.option if isinstance(error, OptionError) else None
+            place = self.of(*path) if option is None else self.of_option(option, *path)
+            if not str(error).startswith(f"{self.name}:"):
+                error.args = (f"{place}: {error}",)
+            raise
+
+
+def read_yaml(path: Path) -> tuple[Any, Places]:
+    """What a file holds, and where."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read {path}: it is no UTF-8 text ({error.reason} at byte {error.start})") from error
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, name: str, *, expected: str = "the keys subject, data and ask") -> tuple[Any, Places]:
+    """What a text holds, and where; a key that stands twice and a value that holds itself are refused."""
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise ConfigError(f"{name} is empty: expected {expected}")
+        _check(root, name, (), {})
+        return loader.construct_document(root), Places(name, root)
+    except yaml.YAMLError as error:
+        raise ConfigError(_no_yaml(error, name)) from error
+    except (ValueError, OverflowError) as error:
+        raise ConfigError(f"{name} holds a value that cannot be: {str(error)[:200]}") from error
+    except RecursionError:
+        raise ConfigError(f"{name} is nested too deeply") from None
+
+
+def _no_yaml(error: yaml.YAMLError, name: str) -> str:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    place = name if mark is None else f"{name}:{mark.line + 1}"
+    reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return f"{place}: this is no valid YAML: {reason}"
+
+
+def _check(node: Node, name: str, above: tuple[int, ...], sizes: dict[int, int]) -> int:
+    """How many values a node stands for; one that holds itself, or too much by repetition, is refused."""
+    place = f"{name}:{node.start_mark.line + 1}"
+    if id(node) in above:
+        raise ConfigError(f"{place}: this value holds itself")
+    if id(node) not in sizes:
+        if isinstance(node, MappingNode):
+            _check_keys(node, name)
+        sizes[id(node)] = 1 + sum(_check(child, name, (*above, id(node)), sizes) for child in _children(node))
+        if sizes[id(node)] > _MOST_VALUES:
+            raise ConfigError(f"{place}: this stands for more than {_MOST_VALUES:,} values")
+    return sizes[id(node)]
+
+
+def _check_keys(node: MappingNode, name: str) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for key, _ in node.value:
+        written = (key.tag, str(key.value))
+        if written in seen and key.tag != "tag:yaml.org,2002:merge":
+            raise ConfigError(
+                f"{name}:{key.start_mark.line + 1}: {key.value!r} stands here twice, first on line {seen[written] + 1}"
+            )
+        seen[written] = key.start_mark.line
+
+
+def _children(node: Node) -> Iterator[Node]:
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            yield from (key, value)
+    elif isinstance(node, SequenceNode):
+        yield from node.value
+
+
+def _child(node: Node, part: Any) -> tuple[Node, Node] | None:
+    """What stands under a key, with the key; or at a place of a list."""
+    if isinstance(node, MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == str(part)), None)
+    if isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    return None
+
+
+def _pairs(node: Node) -> Iterator[tuple[Node, Node]]:
+    """All keys and values at any depth, from top to bottom."""
+    pairs: Sequence[tuple[Node, Node]] = node.value if isinstance(node, MappingNode) else ()
+    yield from pairs
+    for child in _children(node):
+        yield from _pairs(child)

@@ -1,0 +1,54 @@
+"""From inputs as they are in the data to what a model wants, where a few numbers say it all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from weakspot.core.errors import ConfigError, SubjectError
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@dataclass(frozen=True)
+class Normalise:
+    """(scale · x − mean) / std per channel, dimension 1, of (samples, channels, …); then channels are arranged.
+
+    scale: what to multiply the values by: 255 where the data are from 0 to 1 and the model wants bytes.
+    mean, std: one number for all channels, or one per channel, of the scaled values.
+    bgr: whether the model wants blue, green and red instead of red, green and blue; `mean` and `std` are in its order.
+    channels_last: whether the model wants the channels as the last dimension.
+    """
+
+    scale: float = 1.0
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+    bgr: bool = False
+    channels_last: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.mean or not self.std or any(value == 0 for value in (self.scale, *self.std)):
+            raise ConfigError(f"scale and std must not be 0, and mean and std not empty, got {self}")
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """The inputs, normalised."""
+        if self.bgr:
+            self._check_channels(inputs, 3)
+            inputs = inputs.flip(1)
+        values = inputs * self.scale
+        if (self.mean, self.std) != ((0.0,), (1.0,)):
+            values = (values - self._per_channel(self.mean, values)) / self._per_channel(self.std, values)
+        return values.movedim(1, -1).contiguous() if self.channels_last else values
+
+    def _per_channel(self, numbers: Sequence[float], inputs: Tensor) -> Tensor:
+        if len(numbers) > 1:
+            self._check_channels(inputs, len(numbers))
+        shape = (1, -1, *[1] * (inputs.ndim - 2))
+        return torch.tensor(numbers, dtype=inputs.dtype, device=inputs.device).view(shape)
+
+    def _check_channels(self, inputs: Tensor, wanted: int) -> None:
+        if inputs.ndim < 2 or inputs.shape[1] != wanted:
+            raise SubjectError(
+                f"the pre-processing is for {wanted} channels, and the inputs are of shape {tuple(inputs.shape)}"
+            )

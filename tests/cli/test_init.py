@@ -1,0 +1,276 @@
+"""`weakspot init`: what it finds, what it writes, and that what it writes runs at once."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from PIL import Image
+from safetensors.torch import save_file
+from torch.export import Dim, export, save
+
+from weakspot.core.run import Run
+
+NETS = """
+import torch
+from torch import nn
+
+
+class Colours(nn.Module):
+    '''Answers with the brightest channel; sees differences only on the scale from 0 to 255.'''
+
+    def __init__(self, scale=1.0):
+        super().__init__()
+        self.scale = scale
+        self.conv, self.hidden, self.fc = nn.Conv2d(3, 6, 1, bias=False), nn.Linear(6, 12), nn.Linear(12, 3)
+        with torch.no_grad():
+            self.conv.weight.copy_(torch.eye(3).repeat(2, 1)[:, :, None, None])
+            self.hidden.weight.copy_(torch.eye(3).repeat(4, 2) * self.scale)
+            self.hidden.bias.fill_(-100 if scale == 1.0 else 0)
+            self.fc.weight.copy_(torch.eye(3).repeat(1, 4) * self.scale)
+            self.fc.bias.zero_()
+
+    def forward(self, images):
+        return self.fc(torch.relu(self.hidden(self.conv(images).mean((2, 3)))))
+
+
+class Sure(Colours):
+    def forward(self, images):
+        return super().forward(images).softmax(1)
+
+
+class Wrapped(Colours):
+    def forward(self, images):
+        return {"logits": super().forward(images)}
+
+
+class WantsLast(Colours):
+    def forward(self, images):
+        assert images.shape[-1] == 3, "channels come last"
+        return super().forward(images.permute(0, 3, 1, 2))
+
+
+def labels():
+    return Several()
+
+
+class Several(Colours):
+    pass
+
+
+def broken(images):
+    raise ValueError("out of order")
+
+
+def scaled(images):
+    return images * 255
+"""
+CLASSES = ("blue", "green", "red")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, project):
+    """An empty folder with nets beside, and images of three colours in folders per class."""
+    module = f"init_{project.module}"
+    (tmp_path / f"{module}.py").write_text(NETS)
+    generator = np.random.default_rng(0)
+    for split in ("train", "test"):
+        for number, name in enumerate(CLASSES):
+            folder = tmp_path / split / name
+            folder.mkdir(parents=True)
+            for index in range(12):
+                picture = generator.integers(0, 120, (6, 6, 3)).astype(np.uint8)
+                picture[..., number] += 100
+                Image.fromarray(picture).save(folder / f"{index}.png")
+    project.file.unlink()
+    monkeypatch.chdir(tmp_path)
+    return module
+
+
+def test_what_it_writes_runs_at_once(weakspot, place, tmp_path):
+    code, out, err = weakspot(
+        "init", "--model", f"{place}:Colours", "--arguments", "{scale: 2}", "--train", "train", "--test", "test"
+    )
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "inputs: 3×6×6, values from 0 to 0.8588",
+        out.splitlines()[1],
+        "classes: 3",
+        "layers: 3 convolutions and linears; penultimate is the input of fc, 12 neurons",
+        "accuracy: 1.00 on 36 samples of test",
+        "scores: the outputs do not look like probabilities; if they are logits, write scores: logits",
+        "wrote weakspot.yaml; next: weakspot examine weakspot.yaml --limit 500",
+    ]
+    assert re.fullmatch(r"outputs: 3, values from \S+ to \S+", out.splitlines()[1])
+    text = (tmp_path / "weakspot.yaml").read_text()
+    assert text.startswith("# What weakspot examines")
+    written = yaml.safe_load(text)
+    assert written["subject"] == {
+        "model": f"{place}:Colours", "arguments": {"scale": 2}, "task": "classification", "classes": list(CLASSES),
+        "device": "auto",
+    }  # fmt: skip
+    assert written["data"] == {"train": "train", "test": "test"}
+    assert set(written["ask"]) == {"coverage", "robustness", "classes"}
+    code, _, err = weakspot("examine", "weakspot.yaml", "--limit", "20", "--quiet")
+    assert (code, err) == (0, "")
+    assert "coverage.neuron_coverage" in Run.open(tmp_path / "runs" / "weakspot").names()
+
+
+def test_it_writes_over_nothing_unless_told(weakspot, place, tmp_path):
+    (tmp_path / "weakspot.yaml").write_text("precious")
+    call = ("init", "--model", f"{place}:Colours", "--test", "test")
+    code, out, err = weakspot(*call)
+    assert (code, out) == (2, "")
+    assert "weakspot.yaml is there already: choose another with --output, or write over it with --force" in err
+    assert (tmp_path / "weakspot.yaml").read_text() == "precious"
+    assert weakspot(*call, "--force")[0] == 0
+    assert "precious" not in (tmp_path / "weakspot.yaml").read_text()
+
+
+def test_a_normalisation_mistake_is_told_and_nothing_is_changed_silently(weakspot, place, tmp_path):
+    code, out, _ = weakspot("init", "--model", f"{place}:Colours", "--test", "test")
+    assert code == 0
+    warning = out.splitlines()[-2]
+    assert re.match(
+        r"warning: accuracy is 0.33, but 1.00 with inputs from 0 to 255: .*write preprocess: {scale: 255.0}", warning
+    )
+    text = (tmp_path / "weakspot.yaml").read_text()
+    assert "preprocess" not in yaml.safe_load(text)["subject"]
+    assert re.search(r"# preprocess: {scale: 255.0} +# accuracy 1.00 instead of 0.33 on 36 samples", text)
+    call = ("init", "--model", f"{place}:Colours", "--test", "test", "--force", "--preprocess")
+    for given in ("{scale: 255}", f"{place}:scaled"):
+        code, out, _ = weakspot(*call, given)
+        assert code == 0
+        assert "accuracy: 1.00" in out
+        assert "warning" not in out
+    assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet")[0] == 0
+
+
+def test_probabilities_are_asked_about_and_not_assumed(weakspot, place, tmp_path):
+    _, out, _ = weakspot("init", "--model", f"{place}:Sure", "--arguments", "{scale: 2}", "--test", "test")
+    assert "scores: the outputs look like probabilities; if they are probabilities, write scores: probabilities" in out
+    assert "scores" not in yaml.safe_load((tmp_path / "weakspot.yaml").read_text())["subject"]
+    _, out, _ = weakspot(
+        "init", "--model", f"{place}:Sure", "--arguments", "{scale: 2}", "--test", "test", "--scores", "probabilities",
+        "--force",
+    )  # fmt: skip
+    assert "scores" not in out
+    assert yaml.safe_load((tmp_path / "weakspot.yaml").read_text())["subject"]["scores"] == "probabilities"
+
+
+def test_weights_and_another_folder(weakspot, place, tmp_path):
+    from torch import nn  # noqa: F401 - the module of the project needs it
+
+    namespace = {}
+    exec((tmp_path / f"{place}.py").read_text(), namespace)
+    save_file(namespace["Colours"](scale=2.0).state_dict(), tmp_path / "w.safetensors")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / f"{place}.py").write_text(NETS)
+    code, out, err = weakspot(
+        "init", "--model", f"{place}:Colours", "--weights", "w.safetensors", "--test", "test",
+        "--output", "deep/my.yaml", "--classes", "[blue, green, red]", "--bounds", "[0, 1]", "--device", "cpu",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "accuracy: 1.00" in out
+    written = yaml.safe_load((tmp_path / "deep" / "my.yaml").read_text())
+    assert (written["subject"]["weights"], written["data"]["test"]) == ("../w.safetensors", "../test")
+    assert written["subject"]["bounds"] == [0, 1]
+    assert weakspot("examine", "deep/my.yaml", "--limit", "8", "--quiet")[0] == 0
+
+
+def test_an_exported_model(weakspot, place, tmp_path):
+    namespace = {}
+    exec((tmp_path / f"{place}.py").read_text(), namespace)
+    example = (torch.zeros(2, 3, 6, 6),)
+    save(export(namespace["Colours"](2.0).eval(), example, dynamic_shapes=({0: Dim("n")},)), tmp_path / "free.pt2")
+    save(export(namespace["Colours"](2.0).eval(), example), tmp_path / "fixed.pt2")
+    code, out, err = weakspot("init", "--model", "free.pt2", "--test", "test")
+    assert (code, err) == (0, "")
+    assert "penultimate is the input of fc, 12 neurons" in out
+    code, out, err = weakspot("init", "--model", "fixed.pt2", "--test", "test", "--force")
+    assert code == 0
+    assert err.startswith("weakspot: fixed.pt2 was exported for batches of 2: samples are run 2 at a time")
+    text = (tmp_path / "weakspot.yaml").read_text()
+    assert re.search(r"^  # coverage: .*  # .*", text, re.MULTILINE), (
+        "what cannot be asked is commented out, with the reason"
+    )
+    assert list(yaml.safe_load(text)["ask"]) == ["robustness"]
+    assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet")[0] == 0
+
+
+def test_an_output_by_name(weakspot, place):
+    call = ("init", "--model", f"{place}:Wrapped", "--arguments", "{scale: 2}", "--test", "test")
+    code, _, err = weakspot(*call)
+    assert code == 2
+    assert "a mapping with 'logits', expected a tensor: say which one with output=" in err
+    assert weakspot(*call, "--model-output", "logits")[0] == 0
+
+
+def test_a_model_that_wants_the_channels_last(weakspot, place, tmp_path):
+    call = ("init", "--model", f"{place}:WantsLast", "--arguments", "{scale: 2}", "--test", "test")
+    code, _, err = weakspot(*call)
+    assert code == 2
+    assert "your own code failed" in err
+    assert "it does run with the channels of the samples elsewhere: --preprocess '{channels_last: true}'" in err
+    assert not (tmp_path / "weakspot.yaml").exists()
+    assert weakspot(*call, "--preprocess", "{channels_last: true}")[0] == 0
+
+
+def test_data_with_the_channels_last(weakspot, place, tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((8, 6, 6, 3), dtype=np.float32))
+    _, _, err = weakspot("init", "--model", f"{place}:Colours", "--test", "x.npy")
+    assert "--test '{path: …, channels: last}'" in err
+    assert weakspot("init", "--model", f"{place}:Colours", "--test", "{path: x.npy, channels: last}")[0] == 0
+
+
+def test_labels_need_to_know_what_the_outputs_are(weakspot, place, tmp_path):
+    x = np.random.default_rng(0).random((12, 3, 6, 6), dtype=np.float32)
+    np.savez(tmp_path / "d.npz", x_test=x, y_test=(x.mean((2, 3)) > 0.5).astype(np.int64))
+    call = ("init", "--model", f"{place}:Colours", "--test", "d.npz", "--task", "multilabel")
+    code, _, err = weakspot(*call)
+    assert code == 2
+    assert "give --scores logits or --scores probabilities" in err
+    assert weakspot(*call, "--scores", "logits")[0] == 0
+    assert weakspot("examine", "weakspot.yaml", "--quiet")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "nowhere:net", "--test", "test"], "cannot import 'nowhere'"),
+        (["--model", "PLACE:Colors", "--test", "test"], "has no 'Colors': did you mean 'Colours'?"),
+        (["--model", "PLACE:Colours", "--test", "nowhere"], "is no folder"),
+        (
+            ["--model", "PLACE:Colours", "--test", "test", "--arguments", "{scal: 1}"],
+            "cannot be called with {'scal': 1}",
+        ),
+        (
+            ["--model", "PLACE:Colours", "--test", "test", "--arguments", "{scale"],
+            "--arguments:1: this is no valid YAML",
+        ),
+        (["--model", "PLACE:Colours", "--test", "test", "--task", "detection"], "subject.task is 'detection'"),
+        (["--model", "PLACE:Colours", "--test", "test", "--classes", "4"], "gives 3 scores per sample, and 4 classes"),
+        (["--model", "PLACE:Colours", "--test", "test", "--weights", "none.pt"], "there is no such file"),
+        (["--model", "PLACE:Colours", "--test", "test", "--preprocess", "PLACE:broken"], "ValueError: out of order"),
+        (["--model", "PLACE:Colours"], "Missing option '--test'"),
+        (["--test", "test"], "Missing option '--model'"),
+    ],
+)
+def test_what_cannot_be_begun_with_writes_nothing(weakspot, place, tmp_path, options, message):
+    code, out, err = weakspot("init", *(option.replace("PLACE", place) for option in options))
+    assert (code, out) == (2, "")
+    assert err.startswith("weakspot: ")
+    assert message in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "weakspot.yaml").exists()
+
+
+def test_names_that_could_do_harm_survive_the_file(weakspot, place, tmp_path):
+    odd = ["a: b # c", "[red]x[/]", "line\nbreak"]
+    x = np.random.default_rng(0).random((9, 3, 6, 6), dtype=np.float32)
+    np.savez(tmp_path / "d.npz", x_test=x, y_test=np.arange(9) % 3)
+    code, _, err = weakspot("init", "--model", f"{place}:Colours", "--test", "d.npz", "--classes", json.dumps(odd))
+    assert (code, err) == (0, "")
+    assert yaml.safe_load((tmp_path / "weakspot.yaml").read_text())["subject"]["classes"] == odd

@@ -1,0 +1,142 @@
+"""ONNX files as black boxes, run by onnxruntime: the numbers of a plain reference, any batch, clear refusals."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from weakspot import Subject, examine
+from weakspot.core.errors import ConfigError, SubjectError
+from weakspot.data.sources import ArraySource
+from weakspot.looks import Rotate
+from weakspot.models import OnnxModel
+from weakspot.robustness.neighbours import NeighbourAccuracy
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+WEIGHT = np.random.default_rng(0).normal(size=(12, 2)).astype(np.float32)
+FLOAT, DOUBLE, BYTES = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.UINT8
+
+
+def write(path, shape, *, kind=FLOAT, outputs=("scores",), inputs=("images",)):
+    """flatten → product with WEIGHT; further outputs are the negative scores, further inputs are added to the first."""
+    helper = onnx.helper
+    nodes = [helper.make_node("Cast", [inputs[0]], ["cast"], to=FLOAT)]
+    nodes += [helper.make_node("Flatten", ["cast"], ["flat"]), helper.make_node("MatMul", ["flat", "W"], [outputs[0]])]
+    nodes += [helper.make_node("Neg", [outputs[0]], [name]) for name in outputs[1:]]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info(name, kind, shape) for name in inputs],
+        [helper.make_tensor_value_info(name, FLOAT, (shape[0], 2)) for name in outputs],
+        [onnx.numpy_helper.from_array(WEIGHT, "W")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), path)
+    return path
+
+
+def reference(images):
+    return images.reshape(len(images), -1) @ torch.from_numpy(WEIGHT)
+
+
+@pytest.fixture
+def images():
+    return torch.rand(5, 3, 2, 2, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("kind", [FLOAT, DOUBLE, onnx.TensorProto.FLOAT16])
+def test_a_free_batch_size(tmp_path, images, kind):
+    model = OnnxModel(write(tmp_path / "net.onnx", ["batch", 3, 2, 2], kind=kind))
+    assert model.fixed_batch is None
+    tolerance = 1e-2 if kind == onnx.TensorProto.FLOAT16 else 1e-5
+    for count in (1, 5):
+        torch.testing.assert_close(model(images[:count]), reference(images[:count]), atol=tolerance, rtol=0)
+    assert model.notes == ("net.onnx is a black box: questions about layers cannot be asked",)
+
+
+@pytest.mark.parametrize(("size", "how"), [(1, "one by one"), (2, "2 at a time")])
+def test_a_fixed_batch_size_is_filled_up_and_said(tmp_path, images, size, how):
+    model = OnnxModel(write(tmp_path / "net.onnx", [size, 3, 2, 2]))
+    torch.testing.assert_close(model(images), reference(images))
+    assert model.notes[1] == f"net.onnx has a fixed batch size: samples are run {how}, which is slower"
+
+
+def test_channels_last(tmp_path):
+    images = torch.rand(2, 3, 4, 1)
+    path = write(tmp_path / "net.onnx", ["n", 4, 1, 3])
+    torch.testing.assert_close(OnnxModel(path, channels="last")(images), reference(images.permute(0, 2, 3, 1)))
+    with pytest.raises(SubjectError, match=r"shape 4×1×3 and gets 3×4×1: it wants the channels last; give arguments"):
+        OnnxModel(path)(images)
+
+
+def test_a_shape_that_does_not_fit(tmp_path, images):
+    with pytest.raises(SubjectError, match="wants samples of shape 1×3×4 and gets 3×2×2: give the data that size"):
+        OnnxModel(write(tmp_path / "net.onnx", ["n", 1, 3, 4]))(images)
+
+
+def test_several_outputs_are_chosen_by_name(tmp_path, images):
+    model = OnnxModel(write(tmp_path / "net.onnx", ["n", 3, 2, 2], outputs=("scores", "negative")))
+    subject = Subject(model, output="negative", fingerprint=model.fingerprint())
+    torch.testing.assert_close(subject.forward(images), -reference(images))
+    with pytest.raises(SubjectError, match="a mapping with 'scores', 'negative', expected a tensor: say which"):
+        Subject(model).forward(images)
+
+
+def test_bytes_are_not_made_up(tmp_path, images):
+    model = OnnxModel(write(tmp_path / "net.onnx", ["n", 3, 2, 2], kind=BYTES))
+    with pytest.raises(SubjectError, match=r"wants tensor\(uint8\) and gets float32: give the subject a preprocess"):
+        model(images)
+    whole = (images * 255).to(torch.uint8)
+    torch.testing.assert_close(model(whole), reference(whole.float()))
+
+
+def test_it_is_examined_like_any_subject(tmp_path):
+    source = ArraySource(np.random.default_rng(1).random((20, 3, 2, 2), dtype=np.float32), np.arange(20) % 2)
+    model = OnnxModel(write(tmp_path / "net.onnx", ["n", 3, 2, 2]))
+    black = Subject(model, classes=2, fingerprint=model.fingerprint())
+    white = Subject(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2, bias=False)), classes=2)
+    with torch.no_grad():
+        white.model[1].weight.copy_(torch.from_numpy(WEIGHT.T))
+    probe = NeighbourAccuracy(variation=Rotate(90), looks=4)
+    ours, theirs = (examine(subject, source, [probe])[0] for subject in (black, white))
+    assert ours.table.equals(theirs.table)
+
+
+def test_the_fingerprint_knows_the_file_and_the_weights_beside_it(tmp_path):
+    path = write(tmp_path / "net.onnx", ["n", 3, 2, 2])
+    alone = OnnxModel(path).fingerprint()
+    (tmp_path / "net.onnx.data").write_bytes(b"weights")
+    assert OnnxModel(path).fingerprint() != alone
+
+
+def test_several_inputs_are_refused(tmp_path):
+    path = write(tmp_path / "net.onnx", ["n", 3, 2, 2], inputs=("images", "more"))
+    with pytest.raises(ConfigError, match=r"has 2 inputs \(images, more\): export the model with one"):
+        OnnxModel(path)
+
+
+def test_what_cannot_be_read(tmp_path):
+    with pytest.raises(ConfigError, match="there is no such file"):
+        OnnxModel(tmp_path / "none.onnx")
+    (tmp_path / "bad.onnx").write_bytes(b"nothing")
+    with pytest.raises(ConfigError, match="is no ONNX file that onnxruntime can run"):
+        OnnxModel(tmp_path / "bad.onnx")
+    with pytest.raises(ConfigError, match="channels is 'middle'"):
+        OnnxModel(tmp_path / "bad.onnx", channels="middle")
+
+
+def test_a_gpu_that_onnxruntime_cannot_use(tmp_path):
+    import onnxruntime
+
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this onnxruntime can use a GPU")
+    with pytest.raises(ConfigError, match="no CUDA: pip install onnxruntime-gpu"):
+        OnnxModel(write(tmp_path / "net.onnx", ["n", 3, 2, 2]), device="cuda:0")
+
+
+def test_without_onnxruntime_it_is_said_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ConfigError, match=r"needs onnxruntime: pip install 'weakspot\[onnx\]'"):
+        OnnxModel(tmp_path / "net.onnx")
