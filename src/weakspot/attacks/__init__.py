@@ -1,0 +1,40 @@
+"""Noisy and adversarial sets: inputs changed by little, as data for any examination."""
+
+from weakspot.attacks.attack import Attack, Case, Directed
+from weakspot.attacks.carlini_wagner import carlini_wagner
+from weakspot.attacks.goals import Goal
+from weakspot.attacks.gradient_sign import bim, fgsm
+from weakspot.attacks.jsma import jsma
+from weakspot.attacks.kinds import ATTACKS, Bim, CarliniWagner, Fgsm, GaussianNoise, Jsma, RelevantNoise
+from weakspot.attacks.making import attack_batch
+from weakspot.attacks.noise import noisy
+from weakspot.attacks.options import attack_from, attacked
+from weakspot.attacks.outcome import Outcome, distortion
+from weakspot.attacks.source import Attacked
+from weakspot.attacks.together import Together
+
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "Attacked",
+    "Bim",
+    "CarliniWagner",
+    "Case",
+    "Directed",
+    "Fgsm",
+    "GaussianNoise",
+    "Goal",
+    "Jsma",
+    "Outcome",
+    "RelevantNoise",
+    "Together",
+    "attack_batch",
+    "attack_from",
+    "attacked",
+    "bim",
+    "carlini_wagner",
+    "distortion",
+    "fgsm",
+    "jsma",
+    "noisy",
+]

@@ -1,0 +1,56 @@
+"""Steps along the sign of the gradient: FGSM, and BIM, which takes many small ones."""
+
+import torch
+from torch import Tensor
+
+from weakspot.attacks.losses import Loss, cross_entropy, slope
+from weakspot.core.look import Forward
+
+
+def fgsm(
+    forward: Forward,
+    inputs: Tensor,
+    answers: Tensor,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    loss: Loss = cross_entropy,
+    targeted: bool = False,
+) -> Tensor:
+    """Fast gradient sign method [goodfellow2015]: x′ = clip(x + ε sign ∂loss(f(x), y)/∂x).
+
+    inputs (samples, …); answers: the true ones, which x′ leads away from, or (`targeted`) those it leads to, with a
+    minus. epsilon is in the units of the inputs; `bounds` are the smallest and largest value an input may have.
+    """
+    uphill = slope(forward, inputs, answers, loss)[0].sign_()
+    return (inputs + (-epsilon if targeted else epsilon) * uphill).clamp_(*bounds)
+
+
+def bim(
+    forward: Forward,
+    inputs: Tensor,
+    answers: Tensor,
+    *,
+    epsilon: float,
+    step: float,
+    iterations: int,
+    bounds: tuple[float, float],
+    loss: Loss = cross_entropy,
+    targeted: bool = False,
+    stop_early: bool = False,
+) -> Tensor:
+    """Basic iterative method [kurakin2017]: x_{k+1} = clip(x_k + α sign ∂loss(f(x_k), y)/∂x), never further than ε.
+
+    As `fgsm`, with α = `step`, `iterations` times; every pixel stays within ε of the original and within the bounds.
+    `stop_early`: a sample whose class has turned is left as it is, which is nearer and cheaper; the paper goes on.
+    """
+    low, high = (inputs - epsilon).clamp_(min=bounds[0]), (inputs + epsilon).clamp_(max=bounds[1])
+    changed, rows = inputs.clone(), torch.arange(len(inputs), device=inputs.device)
+    for _ in range(iterations):
+        uphill, outputs = slope(forward, changed[rows], answers[rows], loss)
+        if stop_early:
+            going = (outputs.argmax(1) == answers[rows]) != targeted
+            rows, uphill = rows[going], uphill[going]
+        stepped = changed[rows] + (-step if targeted else step) * uphill.sign_()
+        changed[rows] = stepped.clamp_(low[rows], high[rows])
+    return changed

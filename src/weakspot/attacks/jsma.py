@@ -1,0 +1,91 @@
+"""The Jacobian-based saliency map attack: two pixels at a time, those that speak most for another class."""
+
+import torch
+from torch import Tensor
+
+from weakspot.attacks.losses import input_gradient
+from weakspot.core.look import Forward
+
+_NEVER = -torch.inf
+
+
+def jsma(
+    forward: Forward,
+    inputs: Tensor,
+    classes: Tensor,
+    *,
+    theta: float,
+    gamma: float,
+    bounds: tuple[float, float],
+    targeted: bool = True,
+) -> Tensor:
+    """Jacobian-based saliency map attack [papernot2016], Algorithms 2 and 3.
+
+    In each step the two pixels p, q that maximise −α β change by `theta`, where α = Σ_{i∈{p,q}} ∂Z_t/∂x_i > 0 and
+    β = Σ_{i∈{p,q}} Σ_{j≠t} ∂Z_j/∂x_i < 0 for the wanted class t (for negative theta α < 0 < β). A sample is left
+    alone once it is t, after ⌊features · gamma / 2⌋ steps, or when no pair is left; a pixel leaves the search when it
+    reaches its bound. Not `targeted`: `classes` are those to leave, and both signs turn (NT-JSMA, [wiyatno2018]).
+
+    inputs (samples, …), each number a pixel; classes (samples,). `forward` gives logits Z, which the paper uses, or
+    probabilities.
+    """
+    changed = inputs.flatten(1).clone()
+    limit = bounds[1] if theta > 0 else bounds[0]
+    free = changed != limit
+    active = torch.arange(len(inputs), device=inputs.device)
+    steps = int(changed.shape[1] * gamma / 2)
+    for number in range(steps + 1):
+        with torch.enable_grad():
+            leaf = changed[active].requires_grad_()
+            outputs = forward(leaf.view(-1, *inputs.shape[1:]))
+        wanted = (outputs.argmax(1) == classes[active]) != targeted
+        if number == steps or not wanted.any():
+            break
+        alpha, beta = _jacobian(outputs, leaf, classes[active], wanted)
+        sign = 1 if targeted == (theta > 0) else -1
+        first, second, found = best_pairs(sign * alpha, -sign * beta, free[active[wanted]])
+        active = active[wanted][found]
+        for pixel in (first[found], second[found]):
+            values = (changed[active, pixel] + theta).clamp_(*bounds)
+            changed[active, pixel] = values
+            free[active, pixel] = values != limit
+        if not len(active):
+            break
+    return changed.view_as(inputs)
+
+
+def _jacobian(outputs: Tensor, leaf: Tensor, classes: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """∂Z_t/∂x and Σ_{j≠t} ∂Z_j/∂x of some samples: two ways back, however many classes there are."""
+    own = input_gradient(outputs.gather(1, classes[:, None]).sum(), leaf, again=True)[rows]
+    return own, input_gradient(outputs.sum(), leaf)[rows] - own
+
+
+def best_pairs(own: Tensor, others: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The pair p ≠ q of free pixels with the largest (a_p + a_q)(b_p + b_q), both sums positive.
+
+    a = `own`, b = `others` and `free` are (samples, pixels); gives p, q and whether there is such a pair, each
+    (samples,). The product grows with every a and b, so a pixel that two others match or beat in both is in no better
+    pair than one of those: only the few that are beaten at most once are paired, and the answer is still that of the
+    search over all pairs.
+    """
+    a, order = own.masked_fill(~free, _NEVER).sort(dim=1, descending=True, stable=True)
+    b = others.masked_fill(~free, _NEVER).gather(1, order)
+    kept = b > _second_largest_before(b)
+    width = max(2, int(kept.sum(1).max()))
+    places = kept.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :width]
+    kept = kept.gather(1, places)
+    a, b = a.gather(1, places).masked_fill(~kept, _NEVER), b.gather(1, places).masked_fill(~kept, _NEVER)
+    sum_a, sum_b = a[:, :, None] + a[:, None], b[:, :, None] + b[:, None]
+    allowed = ((sum_a > 0) & (sum_b > 0)).triu(diagonal=1)
+    best, index = torch.where(allowed, sum_a * sum_b, _NEVER).flatten(1).max(1)
+    pairs = torch.stack([index // width, index % width], 1)
+    first, second = order.gather(1, places.gather(1, pairs)).unbind(1)
+    return first, second, best > 0
+
+
+def _second_largest_before(values: Tensor) -> Tensor:
+    """At every place, the second largest of the values before it in its row; −∞ where there are not two."""
+    nothing = torch.full_like(values[:, :1], _NEVER)
+    largest = torch.cat([nothing, values.cummax(1).values[:, :-1]], 1)
+    second = torch.minimum(values, largest).cummax(1).values
+    return torch.cat([nothing, second[:, :-1]], 1)

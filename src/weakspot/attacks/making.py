@@ -1,0 +1,67 @@
+"""One batch attacked: what the attack is told, what it makes, and what that did."""
+
+import torch
+from torch import Tensor
+
+from weakspot.attacks.attack import Attack, Case, Directed, required_bounds
+from weakspot.attacks.goals import Against, Goal, away_from, toward_classes
+from weakspot.attacks.losses import logits_of, loss_of
+from weakspot.attacks.outcome import distortion
+from weakspot.core.errors import DataError
+from weakspot.core.look import Forward
+from weakspot.core.observation import Batch
+from weakspot.core.subject import Subject
+
+
+def attack_batch(
+    subject: Subject, attack: Attack, batch: Batch, *, seed: int = 0, against: Against = "target"
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The changed inputs, and the columns of their `Outcome`, each (samples,). The model comes back as it was.
+
+    `against` says which answers are to be left: the true ones ("target") or the model's own ("prediction").
+    """
+    attack.check(subject)
+    with subject.borrowed() as forward:
+        here = batch.to(subject.device)
+        _check_within(here, required_bounds(subject))
+        with torch.no_grad():
+            outputs = forward(here.inputs)
+        goal = _goal(subject, attack, here, outputs, seed, against)
+        changed = attack.change(Case(subject, forward, here.inputs, here.ids, goal, seed)).detach()
+        with torch.no_grad():
+            answered = _answered(subject, goal, outputs, forward(changed))
+    return changed, {**answered, **distortion(here.inputs, changed)}
+
+
+def _goal(subject: Subject, attack: Attack, batch: Batch, outputs: Tensor, seed: int, against: Against) -> Goal:
+    answers = away_from(outputs, batch.targets, against, subject.task, subject.scores)
+    if not isinstance(attack, Directed) or attack.toward is None:
+        return Goal(answers)
+    return Goal(toward_classes(attack.toward, outputs, answers, batch.ids, seed=seed), targeted=True)
+
+
+def _answered(subject: Subject, goal: Goal, outputs: Tensor, after: Tensor) -> dict[str, Tensor]:
+    """Before and after: whether the answer is as the attack wants, or the loss where no answer is right or wrong."""
+    before, success = (goal.reached(given, subject.task, subject.scores) for given in (outputs, after))
+    if before is not None and success is not None:
+        return {"before": before, "success": success}
+    loss = loss_of(subject.task)
+    losses = (loss(_as_logits(subject, given), goal.answers).double() for given in (outputs, after))
+    return dict(zip(("loss_before", "loss_after"), losses, strict=True))
+
+
+def _as_logits(subject: Subject, outputs: Tensor) -> Tensor:
+    already: Forward = lambda given: given  # noqa: E731
+    return logits_of(already, subject.task, subject.scores)(outputs)
+
+
+def _check_within(batch: Batch, bounds: tuple[float, float]) -> None:
+    """What lies outside would be pulled in, and counted as a change that the attack made."""
+    flat = batch.inputs.flatten(1)
+    outside = ((flat < bounds[0]) | (flat > bounds[1]) | flat.isnan()).any(1)
+    if outside.any():
+        row = int(outside.nonzero()[0, 0])
+        raise DataError(
+            f"sample {batch.ids[row]!r} has values from {float(flat[row].min()):g} to {float(flat[row].max()):g}, "
+            f"outside the subject's bounds {bounds}: give bounds that hold for all data, before pre-processing"
+        )
