@@ -1,6 +1,7 @@
 """Rotation and shift: against the published neighbours, against scipy, and by hand."""
 
 import importlib.util
+import json
 import math
 
 import numpy as np
@@ -8,9 +9,23 @@ import pytest
 import torch
 from scipy import ndimage
 
-from weakspot.core.errors import DataError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.look import Original
-from weakspot.looks import Combined, Geometric, Neighbour, Rotate, Shift, Variation, warp
+from weakspot.looks import (
+    Combined,
+    Either,
+    Geometric,
+    Neighbour,
+    Photometric,
+    Quantity,
+    Rotate,
+    Scale,
+    Shear,
+    Shift,
+    per_image,
+    recalled,
+    warp,
+)
 from weakspot.looks import variations as module
 
 
@@ -98,7 +113,7 @@ def test_every_channel_and_every_sample_is_moved_by_its_own_parameters():
 
 def test_rotation_then_shift_is_interpolated_once(monkeypatch):
     calls = []
-    monkeypatch.setattr(module, "warp", lambda images, inverse: (calls.append(inverse), warp(images, inverse))[1])
+    monkeypatch.setattr(module, "warp", lambda images, inverse, fill: (calls.append(inverse), warp(images, inverse))[1])
     image = torch.rand(1, 1, 9, 9, generator=torch.Generator().manual_seed(0))
     made = (Rotate(30) & Shift(3) & Rotate(30)).apply(image, torch.tensor([[20.0, 1.0, 0.5, -20.0]]))
     assert len(calls) == 1
@@ -117,23 +132,23 @@ def test_the_order_of_changes_is_the_order_of_writing():
     assert divmod(int(moved_then_turned.argmax()), 9) == (7, 4)
 
 
-class Brighter(Variation):
-    """Not a change of place."""
+class Brighter(Photometric):
+    """Not a change of place, and written by a user."""
 
-    draws = 1
+    quantities = (Quantity("more", "of 1"),)
 
     def parameters(self, chance):
         return chance
 
-    def apply(self, images, parameters):
-        return images + parameters.reshape(-1, 1, 1, 1)
+    def alter(self, images, parameters):
+        return images + per_image(parameters[:, 0], images)
 
 
 def test_what_lies_between_two_changes_of_place_keeps_its_turn():
     image = torch.zeros(1, 1, 3, 3)
-    moved_late = (Brighter() & Shift(3)).apply(image, torch.tensor([[1.0, 1.0, 0.0]]))
-    moved_early = (Shift(3) & Brighter()).apply(image, torch.tensor([[1.0, 0.0, 1.0]]))
-    around = (Shift(3) & Brighter() & Shift(3)).apply(image, torch.tensor([[1.0, 0.0, 1.0, -1.0, 0.0]]))
+    moved_late = (Brighter() & Shift(3)).apply(image, torch.tensor([[1.0, 1.0, 0.0]]), (0, 1))
+    moved_early = (Shift(3) & Brighter()).apply(image, torch.tensor([[1.0, 0.0, 1.0]]), (0, 1))
+    around = (Shift(3) & Brighter() & Shift(3)).apply(image, torch.tensor([[1.0, 0.0, 1.0, -1.0, 0.0]]), (0, 1))
     torch.testing.assert_close(moved_late[0, 0, :, 0], torch.zeros(3))
     torch.testing.assert_close(moved_early, torch.ones(1, 1, 3, 3))
     torch.testing.assert_close(around[0, 0, :, 2], torch.zeros(3))
@@ -181,3 +196,144 @@ def test_numbers_of_looks():
 def test_only_images_can_be_warped():
     with pytest.raises(DataError, match=r"need images of shape \(samples, channels, height, width\), got \(2, 5\)"):
         Neighbour(Rotate(3)).outputs(lambda x: x, torch.zeros(2, 5), ["a", "b"], 1)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 4, 5, 6), (2, 3, 8)])
+def test_volumes_are_refused(shape):
+    with pytest.raises(DataError, match=r"got \(2, .*volumes and tables cannot be varied"):
+        Neighbour(Rotate(3)).images(torch.zeros(shape), ["a", "b"], 1)
+
+
+@pytest.mark.parametrize("size", [(9, 9), (8, 13)])
+@pytest.mark.parametrize(
+    ("made", "number", "inverse"),
+    [
+        (Shear(45), 20.0, [[1, -math.tan(math.radians(20)), 0], [0, 1, 0], [0, 0, 1]]),
+        (Shear(45), -45.0, [[1, 1, 0], [0, 1, 0], [0, 0, 1]]),
+        (Scale(0.5), 1.3, [[1 / 1.3, 0, 0], [0, 1 / 1.3, 0], [0, 0, 1]]),
+        (Scale(0.5), 0.5, [[2, 0, 0], [0, 2, 0], [0, 0, 1]]),
+    ],
+)
+def test_shear_and_scale_agree_with_scipy(size, made, number, inverse):
+    image = np.random.default_rng(0).random(size)
+    changed = made.apply(torch.from_numpy(image)[None, None], torch.tensor([[number]], dtype=torch.float64))
+    np.testing.assert_allclose(changed[0, 0].numpy(), scipy_warp(image, inverse), atol=1e-9)
+
+
+NOTHING = [(Rotate(9), [0.0]), (Shift(9), [0.0, 0.0]), (Shear(9), [0.0]), (Scale(0.1), [1.0])]
+
+
+@pytest.mark.parametrize(("made", "numbers"), NOTHING, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.uint8])
+def test_neutral_parameters_change_nothing_in_any_type(made, numbers, dtype):
+    images = (torch.rand(1, 3, 20, 28, generator=torch.Generator().manual_seed(0)) * 255).to(dtype)
+    changed = made.apply(images, torch.tensor([numbers], dtype=torch.float64))
+    assert changed.dtype == dtype
+    torch.testing.assert_close(changed, images, rtol=0, atol=0 if dtype == torch.uint8 else 1e-3)
+    assert changed.data_ptr() != images.data_ptr()
+
+
+def test_half_precision_finds_places_in_full_precision():
+    """Numbers of 8 bits could not tell the pixels of a large image apart."""
+    image = torch.rand(1, 1, 300, 300, generator=torch.Generator().manual_seed(0)).bfloat16()
+    numbers = torch.tensor([[17.0]], dtype=torch.float64)
+    made, exact = Rotate(30).apply(image, numbers), Rotate(30).apply(image.double(), numbers)
+    torch.testing.assert_close(made.double(), exact, rtol=0, atol=4e-3)
+
+
+def test_what_comes_from_outside_is_black_whatever_black_is():
+    image = torch.full((1, 1, 4, 4), 0.5)
+    for low in (-1.0, 0.0, 0.25):
+        moved = Shift(9).apply(image, torch.tensor([[1.0, 0.0]]), (low, 1.0))
+        torch.testing.assert_close(moved[0, 0, :, 0], torch.full((4,), low))
+        torch.testing.assert_close(moved[0, 0, :, 1:], torch.full((4, 3), 0.5))
+
+
+def test_large_batches_are_warped_piece_by_piece_to_the_same_result():
+    images = torch.rand(9, 1, 300, 300, generator=torch.Generator().manual_seed(0))
+    numbers = torch.linspace(-30, 30, 9, dtype=torch.float64)[:, None]
+    together = Rotate(30).apply(images, numbers)
+    alone = torch.cat([Rotate(30).apply(images[i : i + 1], numbers[i : i + 1]) for i in range(9)])
+    assert torch.equal(together, alone)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_batches_of_none_and_one(count):
+    look = Neighbour(Rotate(3) & Brighter(), bounds=(0, 1))
+    assert look.images(torch.rand(count, 3, 8, 9), ["a"][:count], 1).shape == (count, 3, 8, 9)
+
+
+def test_either_takes_turns_so_that_shares_are_exact():
+    both = Neighbour(Rotate(1) | Shift(2))
+    kinds = [type(both.at(number)).__name__ for number in both.numbers(50)]
+    assert kinds[:4] == ["Rotate", "Shift", "Rotate", "Shift"]
+    assert kinds.count("Rotate") == kinds.count("Shift") == 25
+    assert both.drawn(["a"], 1).shape == (1, 1)
+    assert both.drawn(["a"], 2).shape == (1, 2)
+    assert (
+        (Rotate(1) | Shift(2)) | Shear(3)
+        == Rotate(1) | (Shift(2) | Shear(3))
+        == Either((Rotate(1), Shift(2), Shear(3)))
+    )
+
+
+def test_every_choice_meets_every_other_equally_often():
+    four = (Rotate(1) | Rotate(2)) & (Shift(1) | Shift(2))
+    assert four.alternatives == 4
+    met = [four.at(turn) for turn in range(8)]
+    assert {Combined((Rotate(i), Shift(j))) for i in (1, 2) for j in (1, 2)} == set(met)
+    assert all(met.count(each) == 2 for each in met)
+    nested = Rotate(1) | ((Rotate(2) | Rotate(3)) & Shift(1))
+    turns = [nested.at(turn) for turn in range(nested.alternatives)]
+    assert turns.count(Rotate(1)) == len(turns) / 2
+    assert (
+        turns.count(Combined((Rotate(2), Shift(1)))) == turns.count(Combined((Rotate(3), Shift(1)))) == len(turns) / 4
+    )
+
+
+def test_which_of_several_is_meant_must_be_known():
+    for asked in (lambda: (Rotate(1) | Shift(1)).draws, lambda: (Rotate(1) | Shift(1)).change(None, None, None)):
+        with pytest.raises(ConfigError, match=r"depends on the look: choose with .at\(turn\) first"):
+            asked()
+
+
+@pytest.mark.parametrize("made", [Rotate((1, 2)), Rotate(3) & Shift(2), Rotate(3) & (Shift(1) | Shear(2))])
+def test_a_variation_is_known_again_from_its_record(made):
+    assert recalled(json.loads(json.dumps(made.__canonical__()))) == made
+    with pytest.raises(ConfigError, match="describes no known variation: import the module"):
+        recalled({"is": "nowhere:Twirl"})
+
+
+def test_quantities_have_names_and_units():
+    assert (Rotate(3) & Shift(2)).quantities == (
+        ("rotation", "degrees"), ("shift to the right", "pixels"), ("shift down", "pixels"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: Rotate("a lot"), r"degrees of Rotate is 'a lot': expected one number, or \[low, high\]"),
+        (lambda: Rotate((3, 1)), "lower one first"),
+        (lambda: Rotate((1, 2, 3)), "expected one number"),
+        (lambda: Rotate(float("nan")), "expected one number"),
+        (lambda: Rotate(True), "expected one number"),
+        (lambda: Rotate(-3), "how far to go at most, so it cannot be negative"),
+        (lambda: Scale(1.5), r"factor of Scale is 1.5, that is from -0.5 to 2.5: expected 0.01 to 100"),
+        (lambda: Shear((-90, 0)), "expected -85 to 85"),
+        (lambda: Rotate(1) & 3, "expected a variation such as Rotate"),
+        (lambda: Combined((Rotate(1),)), "joins two variations or more"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(wrong, message):
+    with pytest.raises(ConfigError, match=message):
+        wrong()
+
+
+def test_a_range_of_two_numbers_and_of_one():
+    assert Rotate(30).range == (-30, 30)
+    assert Rotate([10, 20]) == Rotate((10, 20))
+    assert Scale(0.2).range == (0.8, 1.2)
+    drawn = Neighbour(Rotate((10, 20))).drawn([f"s{i}" for i in range(2000)], 1)
+    assert 10 <= drawn.min() < 10.05
+    assert 19.95 < drawn.max() < 20

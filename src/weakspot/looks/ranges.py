@@ -1,0 +1,72 @@
+"""Variations as a configuration writes them: names with ranges."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from weakspot.core.errors import ConfigError
+from weakspot.looks.geometry import Rotate, Scale, Shear, Shift
+from weakspot.looks.jpeg import Jpeg
+from weakspot.looks.values import Blur, Brightness, Contrast, Noise
+from weakspot.looks.variations import Variation
+from weakspot.looks.weather import Fog, Rain
+
+VARIATIONS: dict[str, type[Variation]] = {
+    "rotate": Rotate,
+    "shift": Shift,
+    "shear": Shear,
+    "scale": Scale,
+    "blur": Blur,
+    "brightness": Brightness,
+    "contrast": Contrast,
+    "noise": Noise,
+    "jpeg": Jpeg,
+    "rain": Rain,
+    "fog": Fog,
+}
+_EXAMPLE = "such as {rotate: 30, shift: 3}, {brightness: [-0.1, 0.3]} or {either: [{rain: 1}, {fog: [0.3, 1]}]}"
+
+
+def variation(ranges: Mapping[str, Any]) -> Variation:
+    """The combination of variations that a mapping from name to range means, in the order it is written.
+
+    A range is one number, [low, high], or nothing for the usual one; `either` lists mappings that take turns.
+
+    >>> variation({"rotate": 30, "shift": [0, 3]})
+    Combined(parts=(Rotate(degrees=30), Shift(pixels=(0, 3))))
+    >>> variation({"either": [{"rain": None}, {"fog": [0.3, 1]}]})
+    Either(parts=(Rain(amount=(1, 1)), Fog(thickness=(0.3, 1))))
+    """
+    if not isinstance(ranges, Mapping) or not ranges:
+        raise ConfigError(f"neighbours is {ranges!r}: expected names and ranges, {_EXAMPLE}")
+    return reduce(and_, [_named(name, given) for name, given in ranges.items()])
+
+
+def _named(name: str, given: Any) -> Variation:
+    if name == "either":
+        return _either(given)
+    if name not in VARIATIONS:
+        near = get_close_matches(str(name), [*VARIATIONS, "either"], n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ConfigError(f"neighbours are not made by {name!r}: {hint}There are {', '.join(VARIATIONS)}, either")
+    kind: Any = VARIATIONS[name]
+    if isinstance(given, Mapping):
+        return _with_options(name, kind, given)
+    return kind() if given is None else kind(given)  # type: ignore[no-any-return]
+
+
+def _with_options(name: str, kind: Any, options: Mapping[str, Any]) -> Variation:
+    try:
+        return kind(**options)  # type: ignore[no-any-return]
+    except TypeError as error:
+        known = ", ".join(field.name for field in fields(kind))
+        raise ConfigError(f"{name} is {dict(options)!r}: its options are {known}") from error
+
+
+def _either(given: Any) -> Variation:
+    if not isinstance(given, list | tuple) or len(given) < 2:
+        raise ConfigError(f"either is {given!r}: expected a list of two or more, {_EXAMPLE}")
+    return reduce(or_, map(variation, given))

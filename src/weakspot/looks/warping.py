@@ -1,0 +1,87 @@
+"""Warping: every pixel of the result from where an affine map says it came from, with few passes over memory."""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+_PIXELS_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 26}
+"""Places looked up in one go: on a CPU they stay in its cache, on a GPU they fill it."""
+
+
+def warp(images: Tensor, inverse: np.ndarray, *, fill: float = 0.0) -> Tensor:
+    """Each output pixel from where `inverse` says it came from: bilinear, `fill` outside.
+
+    images (samples, channels, height, width), float32 or float64; inverse (samples, 3, 3) in pixels about the centre.
+    """
+    height, width = images.shape[-2:]
+    framed = bool(fill) or images.device.type == "cpu"
+    kind = np.complex128 if images.dtype == torch.float64 else np.complex64
+    maps = _normalised(inverse, height, width, frame=int(framed)).astype(kind)
+    sampled = partial(_sampled_framed, fill=fill) if framed else _sampled
+    threads = torch.get_num_threads() if images.device.type == "cpu" else 1  # each takes whole images
+    some = max(threads, _PIXELS_AT_ONCE.get(images.device.type, 1 << 26) // (height * width))
+    return _piecewise(sampled, images, to_device(torch.from_numpy(maps), images.device), some)
+
+
+def _piecewise(sampled: Callable[[Tensor, Tensor], Tensor], images: Tensor, maps: Tensor, some: int) -> Tensor:
+    if some >= len(images):
+        return sampled(images, maps)
+    warped = torch.empty_like(images)
+    for place, piece, own in zip(warped.split(some), images.split(some), maps.split(some), strict=True):
+        place.copy_(sampled(piece, own))
+    return warped
+
+
+def _sampled(images: Tensor, maps: Tensor) -> Tensor:
+    """The values at the places that the maps give, 0 outside."""
+    places = _places(maps, *images.shape[-2:])
+    return F.grid_sample(images, places, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+
+def _sampled_framed(images: Tensor, maps: Tensor, *, fill: float) -> Tensor:
+    """The same with `fill` outside: a frame of one pixel of it, which places outside are moved to.
+
+    On a CPU this is faster than to ask of every pixel whether it lies outside.
+    """
+    places = _places(maps, *images.shape[-2:])
+    framed = F.pad(images, (1, 1, 1, 1), value=fill)
+    return F.grid_sample(framed, places, mode="bilinear", padding_mode="border", align_corners=False)
+
+
+def to_device(numbers: Tensor, device: torch.device) -> Tensor:
+    """A few numbers on their way to the device, without waiting for what it is doing."""
+    if device.type == "cuda" and numbers.device.type == "cpu":
+        return numbers.pin_memory().to(device, non_blocking=True)
+    return numbers.to(device)
+
+
+def _normalised(inverse: np.ndarray, height: int, width: int, *, frame: int) -> np.ndarray:
+    """The maps as torch's grid_sample counts: a complex number x + iy per column, −1 … 1 from border to border.
+
+    What is looked at is the image with a frame of so many pixels.
+    """
+    across, down = inverse[:, 0] * (2 / (width + 2 * frame)), inverse[:, 1] * (2 / (height + 2 * frame))
+    maps: np.ndarray = (across + 1j * down) * np.array([width / 2, height / 2, 1.0])
+    return maps
+
+
+def _places(maps: Tensor, height: int, width: int) -> Tensor:
+    """Where each output pixel comes from, shape (samples, height, width, 2).
+
+    An affine map is a sum of a function of the column and one of the row, so that one broadcast addition of complex
+    numbers makes all places: a tenth of the time of torch's affine_grid.
+    """
+    across, down, start = maps.unsqueeze(-1).unbind(1)
+    columns = across * _centres(width, maps.real.dtype, maps.device) + start
+    rows = down * _centres(height, maps.real.dtype, maps.device)
+    return torch.view_as_real(columns[:, None, :] + rows[:, :, None])
+
+
+@lru_cache(maxsize=16)
+def _centres(count: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The centres of `count` pixels between −1 and 1."""
+    return (2 * torch.arange(count, dtype=dtype, device=device) + 1) / count - 1
