@@ -25,7 +25,7 @@ from weakspot.core.soundness import Soundness
 from weakspot.core.source import Source, read_ahead
 from weakspot.core.state import merge_states
 from weakspot.core.subject import Subject
-from weakspot.core.viewing import schedule
+from weakspot.core.viewing import passes, schedule, together
 
 
 def examine(
@@ -133,16 +133,17 @@ def observe_batches(
                 wants = probe.wants(batch.ids)
                 if wants is not None:
                     waiting[index] = released_rows(batch.ids, wants)
-            for viewing in viewings:
-                wanted = np.any(waiting[list(viewing.probes)], axis=0)
+            for group in together(viewings, batch):
+                members = list(group[0].probes)
+                wanted = np.any(waiting[members], axis=0)
                 if not wanted.any():
                     continue
-                seen = viewing.of(subject, forward, batch.select(wanted), setting, soundness)
-                for index in viewing.probes:
-                    if waiting[index].any():
-                        released = probes[index].observe(Observation(seen, waiting[index, wanted]))
-                        if released is not None:
-                            waiting[index] &= ~released_rows(batch.ids, released)
+                for seen in passes(group, subject, forward, batch.select(wanted), setting, soundness):
+                    for index in members:
+                        if waiting[index].any():
+                            released = probes[index].observe(Observation(seen, waiting[index, wanted]))
+                            if released is not None:
+                                waiting[index] &= ~released_rows(batch.ids, released)
             for probe in probes:
                 probe.close(batch.ids)
             advance(len(batch))

@@ -21,6 +21,8 @@ class Look(ABC):
     first: ClassVar[int] = 1
     plain: ClassVar[bool] = False
     """Whether the look does nothing with the forward but call it, so that a recorded pass may stand for it."""
+    joint: ClassVar[bool] = False
+    """Whether `several` looks share one forward pass, which suits a GPU that small batches leave idle."""
 
     @abstractmethod
     def outputs(self, forward: Forward, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
@@ -28,6 +30,10 @@ class Look(ABC):
 
         A look may change the inputs (and undo that on spatial outputs), wrap the forward, or replace it.
         """
+
+    def several(self, forward: Forward, inputs: Tensor, ids: Sequence[str], numbers: Sequence[int]) -> Sequence[Tensor]:
+        """The outputs of several looks at these samples, one after another; `joint` looks do it in one forward pass."""
+        return [self.outputs(forward, inputs, ids, number) for number in numbers]
 
     def within(self, bounds: tuple[float, float] | None) -> "Look":
         """The same look, knowing the smallest and largest value of an input; one that makes use of them keeps them."""

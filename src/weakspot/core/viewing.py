@@ -1,6 +1,6 @@
 """Viewings: the forward passes that all probes together need over each batch, each done once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,8 +14,11 @@ from weakspot.core.observation import Batch, Pass, Setting
 from weakspot.core.probe import Probe
 from weakspot.core.soundness import Soundness
 from weakspot.core.subject import Subject
-from weakspot.core.taps import Recorder, wanted
+from weakspot.core.taps import Captured, Recorder, wanted
 from weakspot.core.tasks import right
+
+_TOGETHER = {"cuda": 1 << 24}
+"""Numbers of all inputs of one forward pass up to which looks share it; on a CPU that brings nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ class Viewing:
         seen.note_soundness()
         return seen
 
+    def joins(self, other: "Viewing") -> bool:
+        """Whether both can be had in one forward pass: outputs alone, of looks that can be made together."""
+        taken = self.recorder.key or other.recorder.key or self.attribution or other.attribution
+        return self.look.joint and self.look == other.look and self.probes == other.probes and not taken
+
     def _attributed(
         self, attribution: Attribution, subject: Subject, forward: Forward, batch: Batch
     ) -> tuple[Tensor, dict[Point, Tensor]]:
@@ -67,6 +75,38 @@ class Viewing:
             targets=batch.targets,
         )
         return outputs, {point: values.detach() for point, values in zip(self.attributed, found, strict=True)}
+
+
+def together(viewings: Sequence[Viewing], batch: Batch) -> list[list[Viewing]]:
+    """The viewings in order, those that can share a forward pass side by side, as many as the device has room for."""
+    most = _TOGETHER.get(batch.inputs.device.type, 0) // max(1, batch.inputs.numel())
+    groups: list[list[Viewing]] = []
+    for viewing in viewings:
+        if groups and len(groups[-1]) < most and groups[-1][0].joins(viewing):
+            groups[-1].append(viewing)
+        else:
+            groups.append([viewing])
+    return groups
+
+
+def passes(
+    group: Sequence[Viewing],
+    subject: Subject,
+    forward: Forward,
+    batch: Batch,
+    setting: Setting,
+    soundness: Soundness,
+) -> Iterator[Pass]:
+    """What each viewing of a group shows; where there are several, of one forward pass."""
+    if len(group) == 1:
+        yield group[0].of(subject, forward, batch, setting, soundness)
+        return
+    look, numbers = group[0].look, [viewing.number for viewing in group]
+    shared = look.several(subject.quick(compiled=look.plain), batch.inputs, batch.ids, numbers)
+    for number, outputs in zip(numbers, shared, strict=True):
+        seen = Pass(batch, look, number, setting, outputs.detach(), Captured(), {}, soundness)
+        seen.note_soundness()
+        yield seen
 
 
 def schedule(probes: Sequence[Probe], subject: Subject, setting: Setting) -> list[Viewing]:

@@ -25,6 +25,7 @@ class Neighbour(Look):
     seed: int = 0
     bounds: Bounds | None = field(default=None, compare=False)
     plain: ClassVar[bool] = True
+    joint: ClassVar[bool] = True
 
     @classmethod
     def of(cls, finding: Finding, *, bounds: Bounds | None = None) -> "Neighbour":
@@ -52,6 +53,18 @@ class Neighbour(Look):
     def images(self, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
         """The neighbours themselves: look `number` at each of these samples."""
         return self.at(number).apply(inputs, self.drawn(ids, number), self.bounds)
+
+    def several(self, forward: Forward, inputs: Tensor, ids: Sequence[str], numbers: Sequence[int]) -> Sequence[Tensor]:
+        """Forward of all these neighbours at once; those that one variation makes are made at once too."""
+        made: dict[int, Tensor] = {}
+        turns = {number: self.at(number) for number in numbers}
+        for variation in dict.fromkeys(turns.values()):
+            own = [number for number in numbers if turns[number] == variation]
+            drawn = torch.cat([self.drawn(ids, number) for number in own])
+            images = variation.apply(inputs.repeat(len(own), 1, 1, 1), drawn, self.bounds)
+            made |= dict(zip(own, images.split(len(inputs)), strict=True))
+        outputs = forward(torch.cat([made[number] for number in numbers]))
+        return list(outputs.split(len(inputs)))
 
     def outputs(self, forward: Forward, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
         """Forward of the neighbours."""
