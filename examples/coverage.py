@@ -1,4 +1,4 @@
-"""Is my test set adequate? Neuron, k-multisection and importance-driven coverage of the embedded digits.
+"""Is my test set adequate? Every coverage criterion on the embedded digits, and what it says of the errors found.
 
 python examples/coverage.py [folder]
 """
@@ -13,14 +13,18 @@ from weakspot.report import write_report
 
 
 def main(folder: Path) -> None:
-    subject = Subject(digits.model(), task="classification", classes=digits.CLASSES)
+    subject = Subject(digits.model(), task="classification", classes=digits.CLASSES, scores="logits")
     data = {"train": digits.train(), "test": digits.test()}
     run = Run.create(folder)
-    plan = Plan.of(steps({"criteria": ["nc", "kmnc", "idc"], "kmnc": {"sections": 100}}))
-    for finding in plan.run(subject, data, run):
-        if "coverage" in finding.summary:
-            unseen = finding.summary["unseen"]
-            print(f"{finding.name}: {finding.summary['coverage']} covered, {unseen} still to be reached")
+    plan = Plan.of(steps({"kmnc": {"sections": 100}, "confidence": True, "add": "test"}))
+    plan.run(subject, data, run)
+    for name in ("neuron_coverage", "k_multisection", "top_neurons", "importance_driven_coverage"):
+        told = run[f"coverage.{name}"].summary
+        training = told.get("coverage_of_training", "not asked")
+        print(f"{name}: {told['coverage']} covered (training: {training}), {told['unseen']} still to be reached")
+    agreement, ranked = run["coverage.criteria_agreement"].summary, run["coverage.next_inputs"].summary
+    for name in ("nc", "kmnc", "nbc", "tknc", "deep_gini"):
+        print(f"{name}: correlation with errors {agreement[f'{name}_with_errors']}, APFD {ranked[f'apfd_{name}']}")
     print(f"report: {write_report(run, folder / 'report.html')}")
 
 

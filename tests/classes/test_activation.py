@@ -5,6 +5,7 @@ from scipy.sparse import csr_array
 from tests.references import classes as reference
 from weakspot.classes import activation as module
 from weakspot.classes import (
+    activation_counts,
     activation_probability,
     class_members,
     class_sizes,
@@ -66,3 +67,16 @@ def test_rankable_classes_have_enough_images() -> None:
 def test_says_what_is_wrong(call, message: str) -> None:
     with pytest.raises(DataError, match=message):
         call()
+
+
+def test_counts_are_as_narrow_as_the_largest_class_allows():
+    generator = np.random.default_rng(4)
+    active = generator.random((700, 30)) < 0.9
+    labels = np.repeat([0, 1, 2], [300, 255, 145])
+    counts = activation_counts(np.packbits(active, axis=1), class_members(labels, 4), neurons=30)
+    assert counts.dtype == np.uint16
+    np.testing.assert_array_equal(counts[:3], [active[labels == each].sum(0) for each in range(3)])
+    assert not counts[3].any()
+    few = activation_counts(np.packbits(active[300:], axis=1), class_members(labels[300:], 3), neurons=30)
+    assert few.dtype == np.uint8
+    np.testing.assert_array_equal(few, counts[[3, 1, 2]])

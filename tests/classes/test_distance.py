@@ -75,3 +75,23 @@ def test_tree_puts_similar_classes_side_by_side() -> None:
 def test_tree_needs_distances(distance: list[list[float]]) -> None:
     with pytest.raises(DataError, match="leave out classes without images"):
         class_tree(distance)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_counts_divided_block_by_block_are_probabilities(normalise, monkeypatch):
+    monkeypatch.setattr("weakspot.classes.distance._BLOCK_BYTES", 8 * 20 * 3)  # three classes at a time
+    generator = np.random.default_rng(8)
+    images = np.array([9, 200, 31, 0, 7, 64, 12, 255])
+    counts = generator.binomial(images[:, None], generator.random((8, 20))).astype(np.uint8)
+    with np.errstate(invalid="ignore"):
+        expected = activation_distance(counts / images[:, None], normalise=normalise)
+    found = activation_distance(counts, images=images, normalise=normalise)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.isnan(found[3]).all()
+
+
+def test_counts_that_cannot_be_are_refused():
+    with pytest.raises(DataError, match="at most as many images"):
+        activation_distance([[3, 1]], images=[2])
+    with pytest.raises(DataError, match="expected counts of images"):
+        activation_distance([[0.5, 1.0]], images=[2])

@@ -102,15 +102,3 @@ def last_layer_relevance(model, layer, images, *, redistributed):
             share = share + bias[winner] * np.abs(share) / np.abs(share).sum()
         total = total + share
     return total
-
-
-def best_clusters(values, clusters):
-    """Centres of the best split of the sorted values into runs, by trying all of them."""
-    values = np.sort(values)
-    best, centres = np.inf, None
-    for cuts in itertools.combinations(range(1, len(values)), clusters - 1):
-        parts = np.split(values, cuts)
-        cost = sum(((part - part.mean()) ** 2).sum() for part in parts)
-        if cost < best - 1e-12:
-            best, centres = cost, [part.mean() for part in parts]
-    return np.array(centres)

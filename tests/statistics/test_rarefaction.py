@@ -112,3 +112,15 @@ def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
         estimate = unseen_targets(np.concatenate([counts, np.zeros(1000, dtype=int)]), inputs)
         covered += estimate.low <= targets - estimate.seen <= estimate.high
     assert 180 <= covered <= 200
+
+
+def test_targets_never_reached_may_be_left_out_of_the_counts():
+    counts, sizes = np.array([4, 1, 1, 2, 0, 0, 0]), np.array([1, 3, 9])
+    reached = counts[counts > 0]
+    np.testing.assert_allclose(
+        expected_coverage(reached, 9, sizes, targets=7), expected_coverage(counts, 9, sizes), rtol=1e-14
+    )
+    assert unseen_targets(reached, 9, targets=7) == unseen_targets(counts, 9)
+    assert unseen_targets(reached, 9, targets=10**30).unseen == pytest.approx(8 / 9 * 2**2 / 2)
+    with pytest.raises(DataError, match="expected 4 targets or more"):
+        unseen_targets(reached, 9, targets=3)

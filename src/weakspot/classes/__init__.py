@@ -1,6 +1,6 @@
 """Which classes does it mix up, or treat unequally? After DeepInspect (Tian et al. 2020, `deepinspect`)."""
 
-from weakspot.classes.activation import activation_probability, neural_paths, neuron_coverage
+from weakspot.classes.activation import activation_counts, activation_probability, neural_paths, neuron_coverage
 from weakspot.classes.bias import (
     average_bias,
     average_confusion_disparity,
@@ -31,6 +31,7 @@ __all__ = [
     "Members",
     "Selected",
     "accuracy_gaps",
+    "activation_counts",
     "activation_distance",
     "activation_probability",
     "average_bias",

@@ -37,13 +37,29 @@ def activation_probability(bits: Bits, members: Members, *, neurons: int) -> NDA
     >>> activation_probability(bits, class_members([0, 0], 1), neurons=3)
     array([[1. , 0.5, 0.5]])
     """
-    check_bits(bits, members, neurons)
-    counts = np.zeros((members.shape[1], neurons))
-    for number, images in enumerate(images_of(members)):
-        for part in unpacked(bits, images, neurons):
-            counts[number] += part.sum(axis=0, dtype=np.int64)
+    counts = activation_counts(bits, members, neurons=neurons)
     with np.errstate(invalid="ignore"):
         return counts / class_sizes(members)[:, None]
+
+
+def activation_counts(bits: Bits, members: Members, *, neurons: int) -> NDArray[np.unsignedinteger]:
+    """How many images of each class activate each neuron, classes × neurons.
+
+    In the narrowest type that holds the largest class: 10,000 classes × 50,000 neurons are half a gigabyte for classes
+    of up to 255 images, and one for up to 65,535, where probabilities would take four.
+
+    Args:
+        bits: packed activations, images × ceil(neurons/8).
+        members: images × classes.
+        neurons: how many of the bits are neurons.
+    """
+    check_bits(bits, members, neurons)
+    narrow = np.min_scalar_type(int(class_sizes(members).max(initial=0)))
+    counts = np.zeros((members.shape[1], neurons), dtype=narrow)
+    for number, images in enumerate(images_of(members)):
+        for part in unpacked(bits, images, neurons):
+            counts[number] += part.sum(axis=0, dtype=narrow)
+    return counts
 
 
 def neural_paths(bits: Bits, members: Members) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from weakspot.classes.activation import Bits, activation_probability, check_bits, unpacked
+from weakspot.classes.activation import Bits, activation_counts, check_bits, unpacked
 from weakspot.classes.distance import activation_distance
 from weakspot.classes.membership import Members, class_sizes, images_of
 from weakspot.classes.pairs import Cutoff, cutoff_score, pair_values
@@ -83,7 +83,9 @@ def bootstrap_distance(
         raise DataError("expected two or more images of each class, got fewer; leave out classes that small.")
     if replicates < 2:
         raise ConfigError(f"expected two or more replicates, got {replicates}.")
-    measured = _squared(activation_probability(bits, members, neurons=neurons), normalise)
+    counts = activation_counts(bits, members, neurons=neurons)
+    measured = pair_values(activation_distance(counts, normalise=normalise, images=class_sizes(members))) ** 2
+    del counts
     number, total, squares = (np.zeros_like(measured) for _ in range(3))
     for probability in _resampled(bits, members, neurons, _weights(members, neurons, replicates, seed, rank)):
         added = _squared(probability, normalise) - measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +22,7 @@ _CANCELLED = 1e-4
 """Below this share of the squared norms a difference of them has lost four digits and is computed directly."""
 
 
-def activation_distance(probability: ArrayLike, *, normalise: bool = False) -> Floats:
+def activation_distance(probability: ArrayLike, *, normalise: bool = False, images: ArrayLike | None = None) -> Floats:
     """NAPVD: Euclidean distance between the activation probabilities of every two classes (`deepinspect`, Eq. 2).
 
     Δ(a, b) = √Σ_n (P(n|a) − P(n|b))².
@@ -30,6 +31,8 @@ def activation_distance(probability: ArrayLike, *, normalise: bool = False) -> F
         probability: P(n|C), classes × neurons; a row of NaN for a class without images.
         normalise: divide by the root of the number of neurons that either class ever activates, as the authors'
             released code does (the paper's formula has no such term).
+        images: the number of images of each class, where the rows are not probabilities but counts of images, as
+            `activation_counts` gives them: they are divided block by block, and never fill the memory as floats.
 
     Returns:
         classes × classes, symmetric, zero on the diagonal; NaN for a class without images.
@@ -38,22 +41,32 @@ def activation_distance(probability: ArrayLike, *, normalise: bool = False) -> F
     array([[0., 1.],
            [1., 0.]])
     """
-    rows = _checked_probability(probability)
+    rows = _checked_probability(probability) if images is None else _checked_counts(probability, images)
+    sizes = None if images is None else np.asarray(images, dtype=np.float64)
     # the distance does not change if all classes move by the same vector; near the origin it keeps its digits
-    centre = np.nan_to_num(rows[:256].astype(np.float64)).mean(axis=0)
+    centre = np.nan_to_num(_shares(rows, sizes, slice(0, 256))).mean(axis=0)
     step = max(1, _BLOCK_BYTES // (8 * rows.shape[1]))
     blocks = [slice(start, start + step) for start in range(0, len(rows), step)]
     distance = np.empty((len(rows), len(rows)))
     for number, first in enumerate(blocks):
-        mine, own = rows[first], rows[first] - centre
+        mine, own = rows[first], _shares(rows, sizes, first) - centre
         for second in blocks[number:]:
-            theirs, other = (mine, own) if second is first else (rows[second], rows[second] - centre)
+            theirs, other = (mine, own) if second is first else (rows[second], _shares(rows, sizes, second) - centre)
             block = _distance_block(own, other)
             if normalise:
                 block /= np.sqrt(np.maximum(_either_active(mine, theirs), 1))
             distance[first, second], distance[second, first] = block, block.T
     np.fill_diagonal(distance, np.where(np.isnan(np.diagonal(distance)), np.nan, 0.0))
     return distance
+
+
+def _shares(rows: NDArray[Any], sizes: Floats | None, block: slice) -> Floats:
+    """The probabilities of a block of classes; NaN for a class without images."""
+    if sizes is None:
+        return rows[block].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        shares: Floats = np.divide(rows[block], sizes[block, None], dtype=np.float64)
+    return shares
 
 
 def _distance_block(first: Floats, second: Floats) -> Floats:
@@ -88,7 +101,7 @@ def _products(first: Real, second: Real) -> Real:
     return products
 
 
-def _either_active(first: Real, second: Real) -> Floats:
+def _either_active(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     """Number of neurons that at least one of two classes ever activates; exact in float32 below 2²⁴ neurons."""
     some = (first > 0).astype(np.float32)
     other = some if second is first else (second > 0).astype(np.float32)
@@ -111,6 +124,18 @@ def class_tree(distance: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
         raise DataError("expected distances between two or more classes, none NaN; leave out classes without images.")
     tree = linkage(pairs, method="average")
     return tree, leaves_list(tree).astype(np.int64)
+
+
+def _checked_counts(counts: ArrayLike, images: ArrayLike) -> NDArray[np.integer]:
+    rows, sizes = np.asarray(counts), np.asarray(images)
+    if rows.ndim != 2 or not rows.size or rows.dtype.kind not in "iu" or sizes.shape != (len(rows),):
+        raise DataError(
+            f"expected counts of images (classes × neurons) and the images of each class, got {rows.dtype} of shape "
+            f"{rows.shape} and shape {sizes.shape}."
+        )
+    if any(own.max() > size for own, size in zip(rows, sizes, strict=True)):
+        raise DataError("expected at most as many images that activate a neuron as the class has, got more.")
+    return rows
 
 
 def _checked_probability(probability: ArrayLike) -> Real:

@@ -9,7 +9,7 @@ from weakspot.classes.activation import neural_paths
 from weakspot.classes.bias import Near
 from weakspot.classes.membership import class_sizes, rankable_classes
 from weakspot.classes.pairs import Cutoff, suspicious
-from weakspot.classes.seen import Seen, answers, neural_path, thumbnails
+from weakspot.classes.seen import Seen, answers, neural_path
 from weakspot.classes.selection import images_to_label
 from weakspot.classes.study import study_pairs
 from weakspot.classes.telling import figure_arrays, named_pairs, pair_columns, summary
@@ -20,6 +20,7 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
+from weakspot.data.thumbnails import thumbnails
 
 
 class ClassPairs(Probe):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from weakspot.classes.membership import class_members, images_of
@@ -16,7 +15,7 @@ from weakspot.core.finding import Picture
 from weakspot.core.observation import Observation, Setting
 from weakspot.core.rows import RowTable
 from weakspot.core.taps import Tap
-from weakspot.data.images import enlarged, png, strip, to_uint8
+from weakspot.data.images import enlarged, png, strip
 
 
 def neural_path(seen: Observation, tap: Tap, threshold: float) -> np.ndarray:
@@ -34,15 +33,6 @@ def answers(seen: Observation) -> dict[str, Tensor]:
     """What the network answered, and the truth if the data know it."""
     given = {"outputs": seen.outputs.float(), "predicted": seen.predicted}
     return given if seen.batch.targets is None else {**given, "target": seen.batch.targets.long()}
-
-
-def thumbnails(inputs: Tensor, size: int) -> np.ndarray:
-    """Small pictures of a batch of images (samples, channels, height, width): (samples, height, width, 3), uint8."""
-    height, width = inputs.shape[2:]
-    scale = min(1.0, size / max(height, width))
-    small = max(1, round(height * scale)), max(1, round(width * scale))
-    reduced = inputs if scale == 1 else torch.nn.functional.adaptive_avg_pool2d(inputs, small)
-    return np.stack([to_uint8(image) for image in reduced.cpu().numpy()])
 
 
 class Seen:

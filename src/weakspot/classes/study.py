@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from weakspot.classes.activation import Bits, activation_probability
+from weakspot.classes.activation import Bits, activation_counts
 from weakspot.classes.bias import Near, average_bias, average_confusion_disparity, bias_errors
 from weakspot.classes.bootstrap import DistanceEstimate, bootstrap_distance
 from weakspot.classes.confusion import (
@@ -19,7 +19,7 @@ from weakspot.classes.confusion import (
     type2_confusion,
 )
 from weakspot.classes.distance import activation_distance
-from weakspot.classes.membership import Members
+from weakspot.classes.membership import Members, class_sizes
 from weakspot.classes.pairs import Cutoff, pair_values, suspicious
 from weakspot.statistics import CostEffectiveness, Detection, cost_effectiveness, spearman
 
@@ -154,9 +154,10 @@ def study_pairs(
         seed: of the resampling.
     """
     members = images.predicted[:, classes]
-    probability = activation_probability(images.bits, members, neurons=images.neurons)
-    distance = activation_distance(probability, normalise=normalise) if len(classes) else np.zeros((0, 0))
-    del probability  # gigabytes, for thousands of classes
+    counts = activation_counts(images.bits, members, neurons=images.neurons)
+    sizes = class_sizes(members)
+    distance = activation_distance(counts, normalise=normalise, images=sizes) if len(classes) else np.zeros((0, 0))
+    del counts  # a gigabyte, for thousands of classes
     estimate = None
     if replicates and len(classes) > 1:
         estimate = bootstrap_distance(

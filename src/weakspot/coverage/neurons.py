@@ -1,6 +1,9 @@
-"""Neuron coverage and k-multisection neuron coverage. A neuron is a channel; its value is the mean over positions."""
+"""Neuron coverage, and the criteria that rest on each neuron's training range: k-multisection, boundary and strong.
 
-from collections.abc import Mapping
+A neuron is a channel; its value is the mean over positions.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,16 @@ from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
-from weakspot.coverage.counting import coverage_arrays, coverage_summary, layer_columns
+from weakspot.coverage.counting import (
+    class_parts,
+    class_rows,
+    coverage_arrays,
+    coverage_estimates,
+    coverage_summary,
+    layer_columns,
+    with_classes,
+)
+from weakspot.statistics import expected_coverage
 
 
 class NeuronCoverage(Probe):
@@ -25,10 +37,14 @@ class NeuronCoverage(Probe):
 
     threshold: above which a neuron counts as active.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    classes: predicted classes whose inputs' coverage to give besides, by name.
+    baseline: the Finding of the same over training inputs, to be named beside.
     """
 
     threshold: float = 0.75
     layers: Layers = "all"
+    classes: Sequence[str] = ()
+    baseline: Finding | None = None
 
     counts = Sum()
     inputs = Sum()
@@ -40,16 +56,19 @@ class NeuronCoverage(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Count, for each neuron, the inputs that activate it."""
-        self.counts = self.counts + (seen.channels(self.tap).scaled > self.threshold).sum(0)
-        self.inputs = self.inputs + len(seen.ids)
+        active, rows = seen.channels(self.tap).scaled > self.threshold, class_rows(seen, self.classes)
+        self.counts = self.counts + torch.stack([active.sum(0), *(active[own].sum(0) for own in rows)])
+        self.inputs = self.inputs + with_classes(len(seen.ids), rows, active.device)
 
     def finish(self) -> Finding:
         """Coverage over all neurons, its saturation curve, and each layer's coverage."""
-        counts, inputs = self.counts.numpy(), int(self.inputs)
+        (counts, *_), (inputs, *_) = self.counts.numpy(), self.inputs.tolist()
+        layout = self.setting.layout(self.tap)
+        own = class_parts(self.counts.numpy()[1:], self.inputs.numpy()[1:], self.classes, layout)
         return self.finding(
-            summary=coverage_summary(counts, inputs),
-            table=layer_columns(counts > 0, self.setting.layout(self.tap)),
-            arrays=coverage_arrays(counts, inputs),
+            summary={**coverage_summary(counts, inputs, baseline=self.baseline), **own[0]},
+            table={**layer_columns(counts > 0, layout), **own[1]},
+            arrays={**coverage_arrays(counts, inputs), **own[2]},
         )
 
 
@@ -104,14 +123,22 @@ class KMultisection(Probe):
     Sections are of equal width and the last one includes the largest training value; values outside the range belong
     to none. A neuron that never changed in training can reach one section at most.
 
+    The same counts give the criteria beyond the range: neuron boundary coverage (NBC), the share of the two regions
+    below and above each neuron's training range, and strong neuron activation coverage (SNAC), of those above.
+
     sections: k, into how many sections each range is cut.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    classes: predicted classes whose inputs' coverage to give besides, by name; the ranges are those of all training
+        inputs.
     ranges: the Finding of `ActivationRanges` over the training data.
+    baseline: the Finding of the same over training inputs, to be named beside.
     """
 
     sections: int = 1000
     layers: Layers = "all"
+    classes: Sequence[str] = ()
     ranges: Finding
+    baseline: Finding | None = None
 
     histogram = Sum()
     inputs = Sum()
@@ -132,10 +159,14 @@ class KMultisection(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Count the inputs in each section of each neuron, and below and above its range."""
-        values = seen.channels(self.tap).mean
+        values, rows = seen.channels(self.tap).mean, class_rows(seen, self.classes)
         low, high = self._bounds(values.device)
-        add_to_histogram(self._cells(len(low), values.device), section_numbers(values, low, high, self.sections))
-        self.inputs = self.inputs + len(seen.ids)
+        every, *each = self._cells(len(low), values.device)
+        numbers = section_numbers(values, low, high, self.sections)
+        add_to_histogram(every, numbers)
+        for cells, own in zip(each, rows, strict=True):
+            add_to_histogram(cells, numbers[own])
+        self.inputs = self.inputs + with_classes(len(seen.ids), rows, values.device)
 
     def _bounds(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """The training range on the device, copied once per shard."""
@@ -145,20 +176,51 @@ class KMultisection(Probe):
         return self._range
 
     def _cells(self, neurons: int, device: torch.device) -> Tensor:
+        """All inputs' counts, then those of each class asked for: (1 + classes, neurons, sections + 2)."""
         if self.histogram.ndim == 0:
-            self.histogram = torch.zeros(neurons, self.sections + 2, dtype=torch.int64, device=device)
+            shape = 1 + len(self.classes), neurons, self.sections + 2
+            self.histogram = torch.zeros(shape, dtype=torch.int64, device=device)
         return self.histogram
 
     def finish(self) -> Finding:
-        """Coverage over all sections, its saturation curve, and each layer's coverage."""
-        counts, inputs = self.histogram.numpy()[:, 1:-1], int(self.inputs)
+        """Coverage over all sections and over the regions beyond, their curves, and each layer's coverage."""
+        histogram, (inputs, *_) = self.histogram.numpy(), self.inputs.tolist()
+        counts, beyond, layout = histogram[0, :, 1:-1], histogram[0, :, [0, -1]].T, self.setting.layout(self.tap)
         constant = int((self.ranges.arrays["low"] == self.ranges.arrays["high"]).sum())
         note = Estimate(constant, about="neurons without a range in training: they reach one section at most")
+        own = class_parts(histogram[1:, :, 1:-1], self.inputs.numpy()[1:], self.classes, layout)
+        arrays = coverage_arrays(counts, inputs)
         return self.finding(
-            summary={**coverage_summary(counts, inputs), "constant": note},
-            table=layer_columns((counts > 0).mean(1), self.setting.layout(self.tap)),
-            arrays=coverage_arrays(counts, inputs),
+            summary={
+                **coverage_summary(counts, inputs, baseline=self.baseline),
+                **_beyond_summary(beyond, inputs),
+                "constant": note,
+                **own[0],
+            },
+            table={
+                **layer_columns((counts > 0).mean(1), layout),
+                "boundary_coverage": layer_columns((beyond > 0).mean(1), layout)["coverage"],
+                "strong_coverage": layer_columns(beyond[:, 1] > 0, layout)["coverage"],
+                **own[1],
+            },
+            arrays={
+                **arrays,
+                "beyond": beyond,
+                "curve_boundary_coverage": expected_coverage(beyond, inputs, arrays["curve_size"]),
+                "curve_strong_coverage": expected_coverage(beyond[:, 1], inputs, arrays["curve_size"]),
+                **own[2],
+            },
         )
+
+
+def _beyond_summary(beyond: np.ndarray, inputs: int) -> dict[str, Estimate]:
+    """NBC and SNAC. Training inputs do not stand beside: by definition of the ranges they reach none of the targets."""
+    regions = "regions below and above the neurons' training ranges (NBC)"
+    above = "regions above the neurons' training ranges (SNAC)"
+    return {
+        **coverage_estimates(beyond, inputs, prefix="boundary_", of=regions),
+        **coverage_estimates(beyond[:, 1], inputs, prefix="strong_", of=above),
+    }
 
 
 def add_to_histogram(histogram: Tensor, numbers: Tensor) -> None:

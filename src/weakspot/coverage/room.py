@@ -1,26 +1,140 @@
 """The room's question, "Is my test set adequate?", as steps of a plan."""
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.probe import Probe
+from weakspot.core.source import like
 from weakspot.core.step import Step
+from weakspot.coverage.agreement import CriteriaAgreement
+from weakspot.coverage.choosing import NextInputs
+from weakspot.coverage.confidence import Confidence
 from weakspot.coverage.importance import ImportanceDrivenCoverage
 from weakspot.coverage.neurons import KMultisection, NeuronCoverage
+from weakspot.coverage.surprise_probes import DistanceSurpriseCoverage, LikelihoodSurpriseCoverage
+from weakspot.coverage.topk import TopNeurons
 
-CRITERIA: dict[str, type[Probe]] = {"nc": NeuronCoverage, "kmnc": KMultisection, "idc": ImportanceDrivenCoverage}
+CRITERIA: dict[str, type[Probe]] = {
+    "nc": NeuronCoverage,
+    "kmnc": KMultisection,
+    "nbc": KMultisection,
+    "snac": KMultisection,
+    "tknc": TopNeurons,
+    "tknp": TopNeurons,
+    "idc": ImportanceDrivenCoverage,
+    "lsc": LikelihoodSurpriseCoverage,
+    "dsc": DistanceSurpriseCoverage,
+}
+ON_REQUEST = ("lsc", "dsc")
+"""Criteria that are not for every task, and are asked for by name only."""
+COUNTED_WITH = {"nbc": "kmnc", "snac": "kmnc", "tknp": "tknc"}
+"""Criteria that are read off the counts of another, and share its options."""
+OPTIONS = ("criteria", "classes", "baseline", "confidence", "agreement", "add")
+DETAILS = ("threshold", "sections", "top", "layers")
+"""Options of the criteria that the questions about single inputs take over."""
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
     """One step per criterion asked for; all by default. Each criterion may be given options of its own under its name.
 
+    criteria: which to ask for, `lsc` and `dsc` by name only; `nbc` and `snac` come with `kmnc`, `tknp` with `tknc`.
+    classes: predicted classes to give the coverage of besides, for the criteria that can.
+    baseline: whether to ask the same of as many random training inputs; by default if the training data are needed
+        anyway.
+    confidence: whether to list how sure the model is of each input.
+    agreement: whether to ask how far the criteria agree with each other and with the errors, or the options for that;
+        by default if there are several criteria and the training data are needed anyway.
+    add: a split, such as "improvement", whose inputs to rank by what they would add.
+
     >>> [step.probe.__name__ for step in steps({"criteria": ["nc"], "nc": {"threshold": 0.5}})]
     ['NeuronCoverage']
+    >>> asked = steps({"criteria": ["kmnc", "nbc", "snac"], "add": "improvement"})
+    >>> [(step.probe.__name__, step.split) for step in asked]
+    [('KMultisection', 'test'), ('CriteriaAgreement', 'test'), ('NextInputs', 'improvement')]
     """
-    given = options.get("criteria", list(CRITERIA))
-    chosen = [given] if isinstance(given, str) else given
-    for name in [*chosen, *(key for key in options if key != "criteria")]:
+    given = options.get("criteria", [name for name in CRITERIA if name not in ON_REQUEST])
+    if not isinstance(given, str | list | tuple):
+        raise ConfigError(f"criteria is {given!r}: expected a list of names, such as [nc, kmnc]")
+    chosen: list[str] = [given] if isinstance(given, str) else list(given)
+    _check_names([*chosen, *(key for key in options if key not in OPTIONS)], options)
+    details = {name: dict(options.get(name) or {}) for name in CRITERIA}
+    counted = dict.fromkeys(COUNTED_WITH.get(name, name) for name in chosen)
+    asked = {name: _criterion(name, details[name], options.get("classes") or ()) for name in counted}
+    trained = any(step.upstream for step in asked.values())
+    if options.get("baseline", trained):
+        asked = {name: _with_baseline(step) for name, step in asked.items()}
+    found = list(asked.values())
+    if options.get("confidence"):
+        found.append(Step.of(Confidence))
+    agreement = options.get("agreement", trained and len(chosen) > 1)
+    if agreement:
+        found.append(_agreement(asked, {} if agreement is True else agreement))
+    if options.get("add"):
+        found.append(_next_inputs(asked, options["add"]))
+    return found
+
+
+def _check_names(names: list[str], options: Mapping[str, Any]) -> None:
+    for name in names:
         if name not in CRITERIA:
-            raise ConfigError(f"coverage knows no criterion or option {name!r}: choose from {', '.join(CRITERIA)}")
-    return [Step.of(CRITERIA[name], **(options.get(name) or {})) for name in chosen]
+            known = ", ".join([*CRITERIA, *OPTIONS])
+            raise ConfigError(f"coverage knows no criterion or option {name!r}: choose from {known}")
+        if name in COUNTED_WITH and options.get(name):
+            raise ConfigError(f"{name} is read off the counts of {COUNTED_WITH[name]}: give its options under that")
+
+
+def _criterion(name: str, own: Mapping[str, Any], classes: Any) -> Step:
+    probe = CRITERIA[name]
+    shared = {"classes": classes} if classes and _has(probe, "classes") else {}
+    return Step.of(probe, **{**shared, **own})
+
+
+def _with_baseline(step: Step) -> Step:
+    """The step, built from the same step over as many random training inputs, where the probe can name it beside."""
+    if not _has(step.probe, "baseline"):
+        return step
+    return _filled(step, {"baseline": replace(step, split=like("train", step.split))})
+
+
+def _agreement(asked: Mapping[str, Step], own: Mapping[str, Any]) -> Step:
+    step = Step.of(CriteriaAgreement, **{**_details(asked), **own})
+    return _filled(step, {name: asked[name] for name in ("idc", "lsc", "dsc") if name in asked})
+
+
+def _next_inputs(asked: Mapping[str, Step], split: str) -> Step:
+    """Ranked beyond what the test data cover; the test data themselves from nothing."""
+    step = replace(Step.of(NextInputs, **_details(asked)), split=split)
+    if split == NextInputs.split:
+        return step
+    layers = {"layers": step.options["layers"]}
+    own: dict[str, tuple[str, type[Probe], str]] = {
+        "covered_neurons": ("nc", NeuronCoverage, "threshold"),
+        "covered_sections": ("kmnc", KMultisection, "sections"),
+        "covered_leaders": ("tknc", TopNeurons, "top"),
+    }
+    covered = {
+        option: asked.get(name) or Step.of(probe, **layers, **{detail: step.options[detail]})
+        for option, (name, probe, detail) in own.items()
+    }
+    return _filled(step, covered)
+
+
+def _details(asked: Mapping[str, Step]) -> dict[str, Any]:
+    """The options of the criteria asked for that footprints share; criteria over different layers share none."""
+    criteria = [asked[name] for name in ("nc", "kmnc", "tknc") if name in asked]
+    details = {key: value for step in criteria for key, value in step.options.items() if key in DETAILS}
+    if len({repr(step.options["layers"]) for step in criteria}) > 1:
+        raise ConfigError("nc, kmnc and tknc look at different layers: `add` and `agreement` need the same for all")
+    return details
+
+
+def _filled(step: Step, upstream: Mapping[str, Step]) -> Step:
+    """The step with more of its options filled by the Findings of other steps."""
+    options = {name: value for name, value in step.options.items() if name not in upstream}
+    return replace(step, options=options, upstream={**step.upstream, **upstream})
+
+
+def _has(probe: type[Probe], option: str) -> bool:
+    return any(entry.name == option for entry in fields(probe))  # type: ignore[arg-type]

@@ -18,7 +18,9 @@ _LOG_OF_NOTHING = 746.0
 """exp(−746) is 0 in float64: beyond it a target is covered for certain."""
 
 
-def expected_coverage(counts: ArrayLike, inputs: int, sizes: ArrayLike) -> NDArray[np.float64]:
+def expected_coverage(
+    counts: ArrayLike, inputs: int, sizes: ArrayLike, *, targets: int | None = None
+) -> NDArray[np.float64]:
     """Expected share of the targets that a random subset of the inputs covers.
 
     E[coverage(n)] = mean over targets of 1 − C(N−c, n) / C(N, n), the exact average over all subsets of size n
@@ -30,6 +32,7 @@ def expected_coverage(counts: ArrayLike, inputs: int, sizes: ArrayLike) -> NDArr
         counts: inputs that reached each target, any shape; zeros belong to targets never reached.
         inputs: N, the number of inputs behind the counts.
         sizes: n, the subset sizes, each between 0 and N; any shape.
+        targets: how many there are, where `counts` leaves out those never reached; by default as many as counts.
 
     Returns:
         The expected coverage of each size, in the shape of `sizes`.
@@ -45,7 +48,7 @@ def expected_coverage(counts: ArrayLike, inputs: int, sizes: ArrayLike) -> NDArr
         )
     targets_with = np.bincount(counts)
     curve = [_covered(targets_with, inputs, int(size)) for size in subset_sizes.flat]
-    return np.array(curve, dtype=np.float64).reshape(subset_sizes.shape) / counts.size
+    return np.array(curve, dtype=np.float64).reshape(subset_sizes.shape) / _all_targets(counts, targets)
 
 
 def _covered(targets_with: NDArray[np.int64], inputs: int, size: int) -> float:
@@ -81,17 +84,20 @@ class UnseenTargets:
         return self.seen / reachable if reachable else 1.0
 
 
-def unseen_targets(counts: ArrayLike, inputs: int, *, confidence: float = 0.95) -> UnseenTargets:
+def unseen_targets(
+    counts: ArrayLike, inputs: int, *, confidence: float = 0.95, targets: int | None = None
+) -> UnseenTargets:
     """Chao2 estimate of the targets that more inputs of the same kind would reach (Chao 1987, `chao1987`).
 
     With Q1 and Q2 the targets reached by exactly one and exactly two of N inputs and A = (N−1)/N,
     unseen = A·Q1²/(2·Q2), or A·Q1(Q1−1)/2 where Q2 = 0. Estimate and interval (log-normal, so never below what was
-    seen) are capped at the number of targets with count zero: a network has only so many.
+    seen) are capped at the number of targets left to reach: a network has only so many.
 
     Args:
         counts: inputs that reached each target, any shape; zeros belong to targets never reached.
         inputs: N, the number of inputs behind the counts.
         confidence: of the interval.
+        targets: how many there are, where `counts` leaves out those never reached; by default as many as counts.
 
     >>> estimate = unseen_targets([1, 1, 1, 1, 2, 2, 5] + [0] * 20, inputs=10)
     >>> estimate.seen, round(estimate.unseen, 2)  # 0.9 · 4² / (2·2)
@@ -99,7 +105,8 @@ def unseen_targets(counts: ArrayLike, inputs: int, *, confidence: float = 0.95) 
     """
     counts = _checked_counts(counts, inputs)
     _, once, twice = (int(number) for number in np.bincount(counts, minlength=3)[:3])
-    left, seen = int(np.count_nonzero(counts == 0)), int(np.count_nonzero(counts))
+    seen = int(np.count_nonzero(counts))
+    left = _all_targets(counts, targets) - seen
     scale = (inputs - 1) / inputs if inputs else 0.0
     unseen, variance = _chao2(once, twice, seen, scale)
     low, high = _log_normal_interval(unseen, variance, confidence)
@@ -125,6 +132,14 @@ def _log_normal_interval(estimate: float, variance: float, confidence: float) ->
         return 0.0, 0.0
     factor = np.exp(ndtri((1 + confidence) / 2) * np.sqrt(np.log1p(variance / estimate**2)))
     return float(estimate / factor), float(estimate * factor)
+
+
+def _all_targets(counts: NDArray[np.int64], targets: int | None) -> int:
+    if targets is None:
+        return counts.size
+    if targets < counts.size:
+        raise DataError(f"expected {counts.size} targets or more, as many as there are counts, got {targets}")
+    return targets
 
 
 def _checked_counts(counts: ArrayLike, inputs: int) -> NDArray[np.int64]:

@@ -1,0 +1,110 @@
+"""Footprints: what every input reaches, by every criterion at once, kept as rows; and two questions that rest on them.
+
+Which inputs to add next, and whether the criteria agree with each other and with the errors found.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Finding
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import RowTable
+from weakspot.core.sections import section_numbers
+from weakspot.core.step import Step
+from weakspot.core.taps import Layers, Tap
+from weakspot.coverage.confidence import UNCERTAINTY
+from weakspot.coverage.neurons import ActivationRanges
+from weakspot.coverage.reach import Bits, Cells, Reach, one_each
+from weakspot.coverage.topk import leading, pattern_words
+
+JUDGED = ("classification", "multilabel")
+"""Tasks whose answers are right or wrong."""
+
+
+class Footprints(Probe):
+    """What each input reaches by each of DeepGauge's criteria (Ma et al. 2018), with how sure the model is of it.
+
+    threshold: of neuron coverage.
+    sections: k of k-multisection coverage.
+    top: k of top-k neuron coverage and patterns.
+    layers: "all" convolutions and linears, "penultimate", names or patterns.
+    ranges: the Finding of `ActivationRanges` over the training data.
+    """
+
+    threshold: float = 0.75
+    sections: int = 1000
+    top: int = 3
+    layers: Layers = "all"
+    ranges: Finding
+
+    footprints = Rows()
+
+    def __post_init__(self) -> None:
+        if self.sections < 1 or self.top < 1:
+            raise ConfigError(f"expected sections ≥ 1 and top ≥ 1, got {self.sections} and {self.top}")
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """The training ranges of the same layers."""
+        return {"ranges": Step.of(ActivationRanges, layers=options["layers"])}
+
+    @property
+    def tap(self) -> Tap:
+        """Where the neurons are."""
+        return Tap(self.layers, scaled=True)
+
+    def observe(self, seen: Observation) -> None:
+        """Keep what each input reaches, how sure the model is, and, if that is known, whether it is right."""
+        channels = seen.channels(self.tap)
+        low, high = (torch.tensor(self.ranges.arrays[side], device=channels.mean.device) for side in ("low", "high"))
+        narrow = torch.int16 if self.sections < 1 << 14 else torch.int32
+        leads = leading(channels.mean, self.setting.layout(self.tap).widths, self.top).cpu().numpy()
+        self.footprints.append(
+            seen.ids,
+            active=np.packbits((channels.scaled > self.threshold).cpu().numpy(), axis=1),
+            section=section_numbers(channels.mean, low, high, self.sections).to(narrow),
+            leads=np.packbits(leads, axis=1),
+            pattern=pattern_words(leads),
+            **self._unsure(seen),
+            **self._errors(seen),
+        )
+
+    def _unsure(self, seen: Observation) -> dict[str, Tensor]:
+        if self.setting.task != "classification" or self.setting.scores is None:
+            return {}
+        return {name: score(seen.probabilities) for name, score in UNCERTAINTY.items()}
+
+    def _errors(self, seen: Observation) -> dict[str, Tensor]:
+        """Whether each answer is wrong, and, where it is one class taken for another, the number of that confusion."""
+        if self.setting.task not in JUDGED or seen.batch.targets is None:
+            return {}
+        wrong = ~seen.right
+        if self.setting.task != "classification":
+            return {"wrong": wrong}
+        confusion = seen.targets.long() * seen.outputs.shape[1] + seen.predicted
+        return {"wrong": wrong, "confusion": torch.where(wrong, confusion, -1)}
+
+    def finish(self) -> Finding:
+        """Subclasses say what they make of the rows."""
+        raise NotImplementedError
+
+    def reaches(self, rows: RowTable) -> dict[str, Reach]:
+        """What each input reaches, by criterion."""
+        neurons, section = self.setting.layout(self.tap).neurons, rows["section"]
+        none = np.full(self.sections + 2, -1)
+        inside, beyond, above = none.copy(), none.copy(), none.copy()
+        inside[1:-1], beyond[[0, -1]], above[-1] = np.arange(self.sections), [0, 1], 0
+        return {
+            "nc": Bits(rows["active"], neurons),
+            "kmnc": Cells(section, inside),
+            "nbc": Cells(section, beyond),
+            "snac": Cells(section, above),
+            "tknc": Bits(rows["leads"], neurons),
+            "tknp": one_each(rows["pattern"]),
+        }

@@ -1,0 +1,163 @@
+"""Traces: the values of a layer's neurons for every input, and how to read them again."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from weakspot.core.errors import ConfigError, ProbeError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.observation import Observation, Setting
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import RowTable
+from weakspot.core.taps import Layers, Tap
+from weakspot.data.thumbnails import thumbnails
+
+By = Literal["predicted", "target"]
+"""Which class an input belongs to: the one the subject answers, or the true one."""
+
+
+class LayerTraces(Probe):
+    """The value of every neuron of some layers for every input: a trace per input (Kim et al. 2019).
+
+    A channel's value is the mean over its positions. For a classifier with the class that is predicted and, if known,
+    the true one.
+
+    layers: the layers, by default the penultimate; several stand side by side.
+    """
+
+    split = "train"
+
+    layers: Layers = "penultimate"
+
+    traces = Rows()
+
+    @property
+    def tap(self) -> Tap:
+        """Where the neurons are."""
+        return Tap(self.layers)
+
+    def observe(self, seen: Observation) -> None:
+        """Keep the traces, and for a classifier the classes."""
+        columns = {"trace": seen.channels(self.tap).mean}
+        if self.setting.task == "classification":
+            columns["predicted"] = seen.predicted
+            if seen.batch.targets is not None:
+                columns["target"] = seen.targets.long()
+        self.traces.append(seen.ids, **columns)
+
+    def finish(self) -> Finding:
+        """The traces as one array, in the order of the data."""
+        rows = self.traces.read()
+        summary = {
+            "neurons": Estimate(rows["trace"].shape[1], about="values kept per input"),
+            "inputs": Estimate(rows.count, about="samples examined"),
+        }
+        classes = {name: rows[name] for name in ("predicted", "target") if name in rows}
+        return self.finding(summary=summary, table={"id": rows.ids, **classes}, arrays={"trace": rows["trace"]})
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Traces with the ids and classes of their inputs, in the order of the ids: so nothing depends on that of the data.
+
+    `values` lie on disk in the order of the data; `order` says where each input's row is.
+    """
+
+    values: np.ndarray
+    order: np.ndarray
+    ids: np.ndarray
+    classes: dict[str, np.ndarray]
+
+    @classmethod
+    def of_rows(cls, rows: RowTable) -> "Traces":
+        """From the rows of a pass."""
+        classes = {name: np.asarray(rows[name]) for name in ("predicted", "target") if name in rows}
+        return cls._in_order(rows["trace"], rows.ids, classes)
+
+    @classmethod
+    def of_finding(cls, finding: Finding) -> "Traces":
+        """From the Finding of `LayerTraces`."""
+        if finding.table is None or "trace" not in finding.arrays:
+            raise ProbeError(f"{finding.name} has no traces; examine again")
+        table = finding.table
+        classes = {name: table[name].to_numpy() for name in ("predicted", "target") if name in table.column_names}
+        return cls._in_order(finding.arrays["trace"], table["id"].to_pylist(), classes)
+
+    @classmethod
+    def _in_order(cls, values: np.ndarray, ids: Sequence[str], classes: dict[str, np.ndarray]) -> "Traces":
+        names = np.asarray(ids, dtype=np.str_)
+        order = np.argsort(names, kind="stable")
+        return cls(values, order, names[order], {name: column[order] for name, column in classes.items()})
+
+    @property
+    def count(self) -> int:
+        """How many inputs."""
+        return len(self.order)
+
+    def of_class(self, by: By) -> np.ndarray:
+        """The class of each input; an error where it is not known."""
+        if by not in self.classes:
+            raise ConfigError(
+                f"the {by} classes are not known for these data: give targets, or use classes_by: predicted"
+            )
+        return self.classes[by]
+
+    def columns(self, neurons: np.ndarray) -> np.ndarray:
+        """The values of some neurons for all inputs, float64, shape (inputs, neurons)."""
+        taken, rank = np.empty((self.count, len(neurons))), np.empty_like(self.order)
+        rank[self.order] = np.arange(self.count)
+        for start in range(0, self.count, 4096):  # in the order of the file: a mapped one is read once through
+            block = slice(start, start + 4096)
+            taken[rank[block]] = self.values[block][:, neurons]
+        return taken
+
+    def means(self) -> np.ndarray:
+        """The mean of every neuron over the inputs, float64, (neurons,)."""
+        blocks = np.array_split(self.order, max(1, self.count // 4096))
+        total: np.ndarray = sum(self.values[block].sum(0, dtype=np.float64) for block in blocks)
+        return total / self.count
+
+    def in_order(self) -> np.ndarray:
+        """All traces in the order of the ids, mapped from a file of their own: they may be larger than memory."""
+        with tempfile.TemporaryFile() as file:
+            sorted_rows = np.memmap(file, self.values.dtype, "w+", shape=self.values.shape)
+        for block in np.array_split(np.arange(self.count), max(1, self.count // 4096)):
+            sorted_rows[block] = self.values[self.order[block]]
+        return sorted_rows
+
+
+def class_names(setting: Setting, count: int) -> list[str]:
+    """The names of the classes; their numbers where the subject was given none."""
+    return list(setting.classes or map(str, range(count)))
+
+
+class InputThumbnails(Probe):
+    """A small picture of every input, for Findings that show some of them.
+
+    Serves the holes of importance-driven coverage (Gerasimou et al. 2020). Inputs that are no images have none.
+
+    size: of the longer side in pixels; 0 for none.
+    """
+
+    tasks = ("classification", "regression")
+    split = "train"
+
+    size: int = 32
+
+    thumbnails = Rows()
+
+    def observe(self, seen: Observation) -> None:
+        """Keep the pictures."""
+        shown = self.size > 0 and seen.inputs.ndim == 4
+        pixels = {"pixels": thumbnails(seen.inputs, self.size)} if shown else {}
+        self.thumbnails.append(seen.ids, **pixels)
+
+    def finish(self) -> Finding:
+        """The pictures as one array, in the order of the data."""
+        rows = self.thumbnails.read()
+        arrays = {"pixels": rows["pixels"]} if "pixels" in rows else {}
+        summary = {"inputs": Estimate(rows.count, about="samples examined")}
+        return self.finding(summary=summary, table={"id": rows.ids}, arrays=arrays)
