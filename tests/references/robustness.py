@@ -1,4 +1,4 @@
-"""Neighbour accuracy as the paper defines it: every look at every image, one at a time."""
+"""Neighbour accuracy and diversity as the paper defines them: every look at every image, one at a time."""
 
 import torch
 
@@ -17,3 +17,17 @@ def neighbour_accuracy(model, images, targets, ids, *, variation, looks, seed):
                 right += int(model(neighbour).argmax(1) == target)
         shares.append(right / (looks + 1))
     return shares
+
+
+def simpson(answers):
+    """λ = Σ pᵢ² over the classes, by counting each."""
+    return sum((answers.count(each) / len(answers)) ** 2 for each in set(answers))
+
+
+def f1(flagged, weak):
+    """2·precision·recall/(precision + recall), counted one by one."""
+    hits = sum(a and b for a, b in zip(flagged, weak, strict=True))
+    if not hits:
+        return 0.0
+    precision, recall = hits / sum(flagged), hits / sum(weak)
+    return 2 * precision * recall / (precision + recall)

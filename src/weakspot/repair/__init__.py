@@ -2,5 +2,6 @@
 
 from weakspot.repair.comparing import Answers, compared
 from weakspot.repair.training import Recipe, retrained
+from weakspot.repair.varied import VariedSource
 
-__all__ = ["Answers", "Recipe", "compared", "retrained"]
+__all__ = ["Answers", "Recipe", "VariedSource", "compared", "retrained"]

@@ -1,0 +1,151 @@
+"""How the model answers the neighbours of an input, as numbers: plain functions of predictions.
+
+`predictions` has one row per input: the answer to the original first, then those to its neighbours. An answer that is
+missing, because a look was never taken, is −1 and does not count (Zhong et al. 2021, `zhong2021`).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from weakspot.core.errors import DataError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def neighbour_accuracy(predictions: ArrayLike, targets: ArrayLike) -> Floats:
+    """Share of right answers among the original and its neighbours, (right answers)/(m + 1).
+
+    predictions (inputs, m + 1), targets (inputs,); returns (inputs,).
+
+    >>> neighbour_accuracy([[3, 3, 8, 3]], [3]).tolist()
+    [0.75]
+    """
+    answers = _checked(predictions)
+    truth = np.asarray(targets)
+    if truth.shape != answers.shape[:1]:
+        raise DataError(f"expected one target per input, got {truth.shape} targets for {answers.shape[0]} inputs")
+    return np.asarray((answers == truth[:, None]).sum(1) / (answers >= 0).sum(1))
+
+
+def weak_inputs(accuracy: ArrayLike, cutoff: float) -> Bools:
+    """Which inputs are weak: those whose neighbour accuracy is at most the cutoff.
+
+    >>> weak_inputs([0.5, 0.75, 0.76], 0.75).tolist()
+    [True, True, False]
+    """
+    return np.asarray(np.asarray(accuracy, dtype=np.float64) <= cutoff)
+
+
+def simpson_diversity(predictions: ArrayLike) -> Floats:
+    """Simpson's index λ = Σ pᵢ² of the answers, pᵢ the share of answer i; 1 where all agree (Simpson 1949).
+
+    A large λ means low diversity. predictions (inputs, m + 1); returns (inputs,).
+
+    >>> simpson_diversity([[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]).round(2).tolist()  # the paper's own examples
+    [0.52, 0.36]
+    """
+    counts, total = answer_counts(predictions)
+    return np.asarray((counts.astype(np.float64) ** 2).sum(1) / total**2)
+
+
+def variation_ratio(predictions: ArrayLike) -> Floats:
+    """Share of the answers that differ from the most frequent one (Freeman 1965).
+
+    >>> variation_ratio([[0, 0, 0, 1]]).tolist()
+    [0.25]
+    """
+    counts, total = answer_counts(predictions)
+    return np.asarray(1 - counts.max(1) / total)
+
+
+def answer_entropy(predictions: ArrayLike) -> Floats:
+    """Entropy −Σ pᵢ·ln pᵢ of the answers; 0 where all agree (Shannon 1948).
+
+    >>> answer_entropy([[0, 0, 1, 1]]).round(4).tolist()
+    [0.6931]
+    """
+    counts, total = answer_counts(predictions)
+    shares = counts / total[:, None]
+    return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(1)) + 0.0
+
+
+def distinct_answers(predictions: ArrayLike) -> Integers:
+    """How many different answers there are.
+
+    >>> distinct_answers([[0, 0, 4, 1]]).tolist()
+    [3]
+    """
+    return np.asarray((answer_counts(predictions)[0] > 0).sum(1), dtype=np.int64)
+
+
+def consistency(predictions: ArrayLike) -> Floats:
+    """Share of the neighbours that are answered as the original is; needs no label. NaN without a neighbour.
+
+    >>> consistency([[3, 3, 8, 3, 3]]).tolist()
+    [0.75]
+    """
+    answers = _checked(predictions)
+    neighbours = (answers[:, 1:] >= 0).sum(1)
+    same = (answers[:, 1:] == answers[:, :1]).sum(1)
+    return np.where(neighbours > 0, same / np.maximum(neighbours, 1), np.nan)
+
+
+def answer_counts(predictions: ArrayLike) -> tuple[Integers, Integers]:
+    """How often each answer was given, in runs of equal answers, (inputs, m + 1), and how many were given, (inputs,).
+
+    The columns are no classes: only equality within a row counts, so a thousand classes cost no more than two.
+    """
+    ordered = np.sort(_checked(predictions), axis=1)
+    begins = np.ones(ordered.shape, dtype=np.bool_)
+    begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    runs = np.cumsum(begins, axis=1) - 1
+    counts = np.zeros(ordered.shape, dtype=np.int64)
+    np.add.at(counts, (np.arange(len(ordered))[:, None], runs), ordered >= 0)
+    return counts, counts.sum(1)
+
+
+def label_sets(labels: ArrayLike) -> Integers:
+    """One number per set of labels, so that equal sets are equal answers; boolean (inputs, labels) to (inputs,).
+
+    >>> label_sets([[True, False], [False, True], [True, False]]).tolist()
+    [2, 1, 2]
+    """
+    bits = np.asarray(labels, dtype=np.bool_)
+    words = np.zeros(len(bits), dtype=np.uint64)
+    for column in np.ascontiguousarray(bits.T):  # a hash once there are more than 63 labels
+        words = words * np.uint64(2 if bits.shape[1] < 64 else 0x9E3779B97F4A7C15) + column
+    return (words & np.uint64((1 << 63) - 1)).astype(np.int64)
+
+
+def within_tolerance(outputs: ArrayLike, targets: ArrayLike, mean_squared_error: float, tolerance: float) -> Bools:
+    """Which numbers are right: mean over the outputs of (ŷ − y)² at most tolerance · MSE of the training data.
+
+    outputs and targets (inputs,) or (inputs, outputs); returns (inputs,).
+
+    >>> within_tolerance([1.0, 2.0], [1.5, 0.0], mean_squared_error=0.25, tolerance=3).tolist()
+    [True, False]
+    """
+    squared = squared_errors(outputs, targets)
+    return np.asarray(squared <= tolerance * mean_squared_error)
+
+
+def squared_errors(outputs: ArrayLike, targets: ArrayLike) -> Floats:
+    """Mean over the outputs of (ŷ − y)², per input."""
+    first, second = np.asarray(outputs, dtype=np.float64), np.asarray(targets, dtype=np.float64)
+    if first.size != second.size or len(first) != len(second):
+        raise DataError(f"expected outputs and targets of one shape, got {first.shape} and {second.shape}")
+    return np.asarray(((first.reshape(len(first), -1) - second.reshape(len(second), -1)) ** 2).mean(1))
+
+
+def _checked(predictions: ArrayLike) -> Integers:
+    answers = np.asarray(predictions)
+    if answers.ndim != 2 or not answers.shape[1] or answers.dtype.kind not in "iu":
+        raise DataError(
+            f"expected class numbers of shape (inputs, looks), the original first; got {answers.dtype}{answers.shape}"
+        )
+    answers = answers.astype(np.int64, copy=False)
+    if not (answers >= 0).any(1).all():
+        raise DataError("expected at least one answer per input, got none for some; −1 stands for a look never taken")
+    return answers

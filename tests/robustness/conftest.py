@@ -1,0 +1,50 @@
+"""The stored predictions of nine networks, and a detector trained on the embedded digits."""
+
+import numpy as np
+import pytest
+
+from weakspot import Plan, Run, Step, Subject
+from weakspot.core.source import limited
+from weakspot.data import digits
+from weakspot.looks import Rotate, Shift
+from weakspot.robustness.detectors import DetectorEvaluation, WeakDetector, WeakInputs
+
+NETS = [f"{net}-{data}" for data in ("svhn", "fashion_mnist", "cifar10") for net in ("ResN", "WideResN", "Vgg16Half")]
+DETECTOR = {"variation": Rotate(20) & Shift(1), "looks": 20, "queries": 8, "sample": 300, "epochs": 10}
+
+
+@pytest.fixture(scope="session")
+def stored(shared):
+    """The stored classes of a network's training and test images and their neighbours, by its name."""
+
+    def read(net):
+        with np.load(shared / f"models/neighbours/{net}-predicted.npz") as arrays:
+            return arrays["train"].astype(np.int64), arrays["test"].astype(np.int64)
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def svhn_labels(shared):
+    """The labels of the training and test images of street-view house numbers."""
+    with np.load(shared / "data/svhn.npz") as arrays:
+        return arrays["y_train"].astype(np.int64), arrays["y_test"].astype(np.int64)
+
+
+@pytest.fixture(scope="session")
+def subject():
+    return Subject(digits.model(), classes=digits.CLASSES, scores="logits", bounds=(0, 1))
+
+
+@pytest.fixture(scope="session")
+def guarded(subject, tmp_path_factory):
+    """A Run with a trained detector, its evaluation and its calls, over some of the digits."""
+    run = Run.create(tmp_path_factory.mktemp("guard") / "run")
+    trained = Step.of(WeakDetector, **DETECTOR)
+    asked = [
+        Step(DetectorEvaluation, {"training": {}, "looks": 20}, "test", {"detector": trained}),
+        Step(WeakInputs, {"training": {}}, "test", {"detector": trained}),
+    ]
+    data = {"train": digits.train(), "test": limited(digits.test(), 200)}
+    Plan.of(asked).run(subject, data, run)
+    return run

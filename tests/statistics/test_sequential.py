@@ -1,0 +1,119 @@
+"""Stopping rules: their promises by exhaustive counting and simulation, and what they save on real predictions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+
+from weakspot.core.errors import ConfigError
+from weakspot.statistics.sequential import all_trials, certain_rule, operation, predictive_rule, wald_rule
+
+RULES = {
+    "certain": certain_rule,
+    "predictive": lambda total, cutoff: predictive_rule(total, cutoff, 0.02),
+    "wald": lambda total, cutoff: wald_rule(total, cutoff, 0.05),
+}
+
+
+def followed(rule, path):
+    """Walk one path of successes and failures: (said at most, trials)."""
+    for used, right in enumerate(itertools.accumulate(path), 1):
+        stop, below = rule.verdicts(right, used)
+        if stop:
+            return bool(below), used
+    raise AssertionError("the rule never stops")
+
+
+@pytest.mark.parametrize("cutoff", [0.0, 0.25, 0.5, 0.75, 0.9])
+def test_certain_is_certain_on_every_path(cutoff):
+    rule = certain_rule(9, cutoff)
+    for path in itertools.product((0, 1), repeat=9):
+        said, used = followed(rule, path)
+        assert said == (sum(path) / 9 <= cutoff)
+        others = {sum(path[:used]) + more for more in range(9 - used + 1)}
+        assert len({each / 9 <= cutoff for each in others}) == 1
+        before = {sum(path[: used - 1]) + more for more in range(9 - used + 2)}
+        assert len({each / 9 <= cutoff for each in before}) == 2  # and not a trial later than it must
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.72, 0.9])
+def test_operation_sums_over_all_paths(name, share):
+    rule = RULES[name](10, 0.7)
+    said = trials = 0.0
+    for path in itertools.product((0, 1), repeat=10):
+        chance = share ** sum(path) * (1 - share) ** (10 - sum(path))
+        below, used = followed(rule, path)
+        said += chance * below
+        trials += chance * used
+    found = operation(rule, share)
+    assert found.at_most == pytest.approx(said) and found.trials == pytest.approx(trials)
+
+
+@pytest.mark.parametrize("error", [0.005, 0.02, 0.05])
+def test_predictive_errs_no_more_than_it_says(error):
+    """Shares drawn from the uniform prior: against the verdict of all trials, path by path."""
+    rule, rng = predictive_rule(51, 0.75, error), np.random.default_rng(5)
+    paths = rng.random((20000, 51)) < rng.random((20000, 1))
+    right = paths.cumsum(1)
+    stop, below = rule.verdicts(right, np.arange(1, 52)[None].repeat(len(paths), 0))
+    first = stop.argmax(1)
+    said = below[np.arange(len(paths)), first]
+    assert (said != (right[:, -1] / 51 <= 0.75)).mean() <= error
+
+
+def test_predictive_stops_no_earlier_than_its_chance_allows():
+    rule = predictive_rule(51, 0.75, 0.02)
+    for used in (12, 20, 30):
+        right = int(rule.above[used])
+        assert betabinom.cdf(38 - right, 51 - used, 1 + right, 1 + used - right) <= 0.02
+        assert betabinom.cdf(38 - right + 1, 51 - used, right, 2 + used - right) > 0.02
+
+
+@pytest.mark.parametrize("cutoff", [0.5, 0.75])
+def test_wald_keeps_its_error_outside_the_zone(cutoff):
+    rule = wald_rule(400, cutoff, 0.05)
+    assert operation(rule, cutoff + 0.1).at_most <= 0.055
+    assert 1 - operation(rule, cutoff - 0.1).at_most <= 0.055
+
+
+def test_one_of_both_holds_in_the_end():
+    for rule in (make(51, 0.75) for make in RULES.values()):
+        stop, _ = rule.verdicts(np.arange(52), np.full(52, 51))
+        assert stop.all() and (rule.at_most < rule.above).all()
+
+
+def test_all_trials_is_the_binomial():
+    assert all_trials(3, 0.5, 0.5) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("cutoff", [0.75, 0.5])
+@pytest.mark.parametrize("net", ["ResN", "WideResN", "Vgg16Half"])
+def test_real_predictions_need_far_fewer_looks(net, cutoff, shared):
+    """At least 2.5 times fewer, and under 1 % other verdicts more than 0.1 away from the cutoff."""
+    right = np.load(shared / f"models/neighbours/{net}-svhn-predicted.npz")["test"]
+    with np.load(shared / "data/svhn.npz") as arrays:
+        right = right == arrays["y_test"][:, None]
+    rule, counts = predictive_rule(51, cutoff, 0.02), right.cumsum(1)
+    stop, below = rule.verdicts(counts, np.arange(1, 52)[None].repeat(len(right), 0))
+    first = stop.argmax(1)
+    accuracy = right.mean(1)
+    wrong = below[np.arange(len(right)), first] != (accuracy <= cutoff)
+    assert 51 / (first + 1).mean() >= 2.5
+    assert wrong[np.abs(accuracy - cutoff) > 0.1].mean() < 0.01
+    assert wrong.mean() < 0.025
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: certain_rule(0, 0.5), "at least one trial"),
+        (lambda: certain_rule(5, 1.0), "0 ≤ cutoff < 1"),
+        (lambda: predictive_rule(5, 0.5, 0.7), "error rate between 0 and 0.5"),
+        (lambda: wald_rule(5, 0.95, 0.05), "narrow the zone"),
+    ],
+)
+def test_impossible_rules_are_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
