@@ -25,6 +25,7 @@ def test_page(page, tmp_path):
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(tmp_path),
+        "OMP_NUM_THREADS": "1",  # threads of several processes only get in each other's way
     }
     for block in BLOCK.finditer(page.read_text()):
         if block["title"]:

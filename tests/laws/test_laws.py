@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -10,8 +11,50 @@ from weakspot import Estimate, Finding, Needs, Probe, Rows, Sum, Tap
 from weakspot.asking import offered_probes
 from weakspot.core.observation import Observation
 from weakspot.laws import LAWS, LawBroken, Trial, check
+from weakspot.looks import Quantity, Range, Variation
 
-SMALL = {"k_multisection": {"sections": 7}, "neighbour_accuracy": {"looks": 6}, "lesion_uncertainty": {"samples": 4}}
+
+@dataclass(frozen=True)
+class Roll(Variation):
+    """Columns move to the right and come in again on the left: whole numbers stay whole, so that sums are exact.
+
+    pixels: how far.
+    """
+
+    pixels: Range = 4
+    quantities = (Quantity("roll", "pixels"),)
+
+    def change(self, images, parameters, bounds):
+        moves = parameters[:, 0].round().long().tolist()
+        return torch.stack([image.roll(move, -1) for image, move in zip(images, moves, strict=True)])
+
+
+SMALL_DETECTOR = {
+    "variation": Roll(),
+    "looks": 6,
+    "queries": 3,
+    "cutoff": 0.3,
+    "tolerance": 1.0,
+    "epochs": 2,
+    "folds": 2,
+    "hidden": (8,),
+}
+SMALL = {
+    "k_multisection": {"sections": 7},
+    "next_inputs": {"sections": 7},
+    "criteria_agreement": {"sections": 7, "subsets": 8},
+    "neighbour_accuracy": {"looks": 6},
+    "neighbour_tolerance": {"looks": 6},
+    "weak_detector": SMALL_DETECTOR,
+    "weak_inputs": {"training": SMALL_DETECTOR},
+    "detector_evaluation": {"training": SMALL_DETECTOR, "looks": 6},
+    "weak_places": {"looks": 6, "variation": Roll()},
+    "class_robustness": {"looks": 6},
+    "variation_effects": {"looks": 6},
+    "weak_strips": {"looks": 6, "shown": 3},
+    "lesion_uncertainty": {"samples": 4},
+    "root_causes": {"method": "gradient", "replicates": 5},  # exact on whole numbers, as rules that divide are not
+}
 CASES = [(name, probe, task) for name, probe in offered_probes().items() for task in probe.tasks]
 
 

@@ -36,6 +36,7 @@ class LayerRelevance(Attribution):
         *,
         rows: Callable[[Tensor], Tensor] | None,
         task: Task,
+        targets: Tensor | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """One forward pass under observation, and one way back."""
         start = self.start or default_start(task)

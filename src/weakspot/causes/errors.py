@@ -1,0 +1,133 @@
+"""Error-inducing images: which samples a model answers wrongly, for every task (Fahmy et al. 2021)."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from torch import Tensor
+
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.observation import Observation, Setting
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import RowTable
+from weakspot.core.tasks import Task
+from weakspot.statistics import wilson_interval
+
+NUMERIC: tuple[Task, ...] = ("regression", "keypoints")
+
+
+def output_errors(outputs: Tensor, targets: Tensor, task: Task) -> Tensor:
+    """How far each number or keypoint is off, float64 (samples, outputs or keypoints).
+
+    |ŷ − y| for numbers; for keypoints, whose coordinates follow each other as x₀, y₀, x₁, y₁ …, ‖(x̂, ŷ) − (x, y)‖.
+
+    >>> import torch
+    >>> output_errors(torch.tensor([[0.0, 0.0, 3.0, 4.0]]), torch.zeros(1, 4), "keypoints").tolist()
+    [[0.0, 5.0]]
+    """
+    given, true = (values.double().reshape(len(values), -1) for values in (outputs, targets))
+    if given.shape != true.shape:
+        raise DataError(
+            f"the model gives {given.shape[1]} numbers per sample and the targets have {true.shape[1]}: they must agree"
+        )
+    if task != "keypoints":
+        return (given - true).abs()
+    if given.shape[1] % 2:
+        raise DataError(f"keypoints are pairs of x and y, and the model gives {given.shape[1]} numbers per sample")
+    return (given - true).reshape(len(given), -1, 2).square().sum(2).sqrt()
+
+
+def error_threshold(errors: np.ndarray, *, threshold: float | None, quantile: float) -> float:
+    """Above which error an answer counts as wrong: the given one, or the quantile of all errors.
+
+    >>> error_threshold(np.arange(11.0), threshold=None, quantile=0.9)
+    9.0
+    """
+    return float(np.quantile(errors, quantile)) if threshold is None else float(threshold)
+
+
+class Errors(Probe):
+    """Error-inducing images: what the model answers wrongly, and how (Fahmy et al. 2021).
+
+    A wrong class; any wrong label of several; a number or keypoint whose error exceeds a threshold, the worst of a
+    sample's numbers or keypoints counting.
+
+    threshold: above which error a number or keypoint is wrong; by default the quantile.
+    quantile: of all errors in these data, above which a number or keypoint is wrong: at 0.9 the worst tenth.
+    """
+
+    tasks = ("classification", "multilabel", "regression", "keypoints")
+
+    threshold: float | None = None
+    quantile: float = 0.9
+
+    answers = Rows()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile < 1:
+            raise ConfigError(f"quantile is {self.quantile}: expected a number between 0 and 1, such as 0.9")
+
+    def observe(self, seen: Observation) -> None:
+        """Keep each answer with the truth, or with the error of its worst number."""
+        if self.setting.task in NUMERIC:
+            errors = output_errors(seen.outputs, seen.targets, self.setting.task)
+            worst = errors.max(1)
+            self.answers.append(seen.ids, error=worst.values, worst=worst.indices)
+        else:
+            wrong = ~seen.right
+            self.answers.append(seen.ids, wrong=wrong, predicted=seen.predicted, target=seen.targets.long())
+
+    def finish(self) -> Finding:
+        """Every sample: whether it is wrong, by how much, and what was taken for what."""
+        rows = self.answers.read()
+        numeric = self.setting.task in NUMERIC
+        about, limit = "share of the images that the model answers wrongly", {}
+        if numeric:
+            above = error_threshold(rows["error"], threshold=self.threshold, quantile=self.quantile)
+            limit = {"threshold": Estimate(above, about="error above which an answer counts as wrong")}
+            wrong, columns = rows["error"] > above, {"error": rows["error"]}
+            about = "share of the images whose error exceeds the threshold"
+        else:
+            wrong, columns = np.asarray(rows["wrong"]), {}
+        kinds = np.where(wrong, error_kinds(rows, self.setting), "")
+        low, high = wilson_interval(int(wrong.sum()), len(wrong))
+        return self.finding(
+            summary={
+                "errors": Estimate(int(wrong.sum()), about="error-inducing images"),
+                "error_share": Estimate(float(wrong.mean()), float(low), float(high), 0.95, about),
+                **limit,
+                "inputs": Estimate(len(wrong), about="samples examined"),
+            },
+            table={"id": rows.ids, "wrong": wrong, "kind": kinds, **columns},
+        )
+
+
+def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
+    """What was taken for what, per sample: "3 → 5", "cat + dog → cat", "output 2", "keypoint 7"."""
+    if setting.task in NUMERIC:
+        word = "keypoint" if setting.task == "keypoints" else "output"
+        return np.array([f"{word} {number}" for number in rows["worst"]], dtype=np.str_)
+    true, predicted = (_named(rows[column], setting.classes) for column in ("target", "predicted"))
+    return np.array([f"{a} → {b}" for a, b in zip(true, predicted, strict=True)], dtype=np.str_)
+
+
+def _named(values: np.ndarray, classes: Sequence[str] | None) -> list[str]:
+    """Names of class numbers (samples,) or of label sets (samples, labels)."""
+    if values.ndim == 1:
+        return [str(number) if classes is None else classes[number] for number in values.tolist()]
+    names = list(classes or map(str, range(values.shape[1])))
+    sets = [[name for name, there in zip(names, row, strict=True) if there] for row in values.tolist()]
+    return [" + ".join(present) or "nothing" for present in sets]
+
+
+def kinds_told(kinds: Sequence[str], *, most: int = 3) -> str:
+    """The kinds of error with their counts, the most frequent first.
+
+    >>> kinds_told(["3 → 5", "8 → 5", "3 → 5"])
+    '3 → 5 (2), 8 → 5 (1)'
+    """
+    ranked = sorted(Counter(kinds).items(), key=lambda entry: (-entry[1], entry[0]))
+    told = [f"{kind} ({count})" for kind, count in ranked[:most]]
+    rest = sum(count for _, count in ranked[most:])
+    return ", ".join([*told, *([f"others ({rest})"] if rest else [])])

@@ -1,0 +1,150 @@
+"""Heat maps as rows: what each neuron contributed to the answer, kept small enough for thousands of images."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from weakspot.causes.distances import HeatMapRows
+from weakspot.causes.errors import NUMERIC, output_errors
+from weakspot.core.errors import DataError
+from weakspot.core.layers import Point
+from weakspot.core.look import Forward
+from weakspot.core.rows import RowTable
+from weakspot.core.tasks import Task
+from weakspot.relevance import GradientTimesInput, Method, epsilon_plus, hudd
+from weakspot.relevance.need import LayerRelevance
+
+Precision = Literal["auto", "float32", "float16"]
+METHODS: dict[str, Callable[[], Method]] = {
+    "hudd": hudd,
+    "epsilon_plus": epsilon_plus,
+    "gradient": GradientTimesInput,
+}
+SMALL = 1 << 14
+"""Up to so many values a heat map is kept in 32 bits: that costs little, and rounding averages out over many only."""
+
+
+@dataclass(frozen=True)
+class WorstKeypoint:
+    """Both coordinates of the keypoint that is furthest from its target."""
+
+    targets: Tensor
+
+    def weights(self, outputs: Tensor) -> Tensor:
+        """1 for these two outputs, else 0, in the shape of the outputs."""
+        worst = output_errors(outputs, self.targets, "keypoints").argmax(1)
+        chosen = F.one_hot(worst, outputs[0].numel() // 2).repeat_interleave(2, 1)
+        return chosen.to(outputs).view_as(outputs)
+
+
+@dataclass(frozen=True)
+class WorstOutput:
+    """The number that is furthest from its target."""
+
+    targets: Tensor
+
+    def weights(self, outputs: Tensor) -> Tensor:
+        """1 for this output, else 0, in the shape of the outputs."""
+        errors = output_errors(outputs, self.targets, "regression")
+        return F.one_hot(errors.argmax(1), errors.shape[1]).to(outputs).view_as(outputs)
+
+
+@dataclass(frozen=True)
+class ErrorRelevance(LayerRelevance):
+    """Relevance for the answer that is wrong: the winning class or label, the worst number, the worst keypoint."""
+
+    def attribute(
+        self,
+        model: nn.Module,
+        forward: Forward,
+        inputs: Tensor,
+        points: Sequence[Point],
+        *,
+        rows: Callable[[Tensor], Tensor] | None,
+        task: Task,
+        targets: Tensor | None = None,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """One forward pass under observation, and one way back from the wrong answer."""
+        explained = self
+        if self.start is None and task in NUMERIC:
+            if targets is None:
+                raise DataError("which number is worst cannot be known without targets: add them to the data")
+            explained = replace(self, start=(WorstKeypoint if task == "keypoints" else WorstOutput)(targets))
+        return super(ErrorRelevance, explained).attribute(model, forward, inputs, points, rows=rows, task=task)
+
+
+def summed_positions(relevance: Tensor, most: int) -> Tensor:
+    """Maps (samples, channels, positions …) with at most `most` positions a side: neighbours' relevance is summed.
+
+    >>> summed_positions(torch.ones(1, 1, 4, 4), 2).tolist()
+    [[[[4.0, 4.0], [4.0, 4.0]]]]
+    """
+    if relevance.ndim < 4:
+        return relevance
+    for dim in range(2, relevance.ndim):
+        side = relevance.shape[dim]
+        if side > most:
+            place = torch.arange(side, device=relevance.device) * most // side
+            shape = [*relevance.shape[:dim], most, *relevance.shape[dim + 1 :]]
+            relevance = relevance.new_zeros(shape).index_add_(dim, place, relevance)
+    return relevance
+
+
+def stored(relevance: Tensor, precision: Precision) -> tuple[np.ndarray, np.ndarray]:
+    """Heat maps as they are kept, and what to multiply each with.
+
+    In 16 bits each map is first divided by its largest magnitude, so that none is too large or too small for them;
+    "auto" does so for maps of more than `SMALL` values.
+    """
+    values = relevance.float()
+    if precision == "float32" or (precision == "auto" and values[0].numel() <= SMALL):
+        return values.cpu().numpy(), np.ones(len(values), dtype=np.float32)
+    largest = values.flatten(1).abs().amax(1)
+    largest = torch.where(largest > 0, largest, 1.0)
+    scaled = values / largest.view(-1, *[1] * (values.ndim - 1))
+    return scaled.half().cpu().numpy(), largest.cpu().numpy()
+
+
+def columns_of(relevance: Mapping[str, Tensor], precision: Precision, positions: int | None) -> dict[str, np.ndarray]:
+    """The columns of the rows: a heat map and its scale for every layer, by the layer's number."""
+    columns = {}
+    for number, values in enumerate(relevance.values()):
+        reduced = values if positions is None else summed_positions(values, positions)
+        columns[f"map{number}"], columns[f"scale{number}"] = stored(reduced, precision)
+    return columns
+
+
+def heat_map_rows(rows: RowTable, layer: int, order: np.ndarray) -> HeatMapRows:
+    """The heat maps of one layer, where they lie on disk, in the given order of the records."""
+    return HeatMapRows(tuple(rows.blocks(f"map{layer}")), np.asarray(rows[f"scale{layer}"], dtype=np.float64), order)
+
+
+def on_disk(blocks: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+    """The rows of all blocks in the given order, in a file without a name that goes when the array goes."""
+    rows = HeatMapRows(tuple(blocks), np.ones(len(order)), order)
+    gathered = _unnamed_file((len(order), *rows.shape), blocks[0].dtype)
+    flat = gathered.reshape(len(order), -1)
+    for block, first, mine in rows.parts:
+        for some in np.array_split(mine, max(1, block.nbytes >> 26)):
+            flat[some] = block[order[some] - first]
+    return gathered
+
+
+def parked(array: np.ndarray) -> np.ndarray:
+    """A copy in a file without a name: for a Finding that holds more than the memory should."""
+    copied = _unnamed_file(array.shape, array.dtype)
+    copied[...] = array
+    return copied
+
+
+def _unnamed_file(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    if not np.prod(shape):
+        return np.zeros(shape, dtype)  # an empty file cannot be mapped
+    with tempfile.TemporaryFile(prefix="weakspot-") as file:
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)

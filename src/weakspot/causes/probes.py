@@ -1,0 +1,167 @@
+"""Root causes: one pass over the error-inducing images, then clusters of what their heat maps show."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from weakspot.causes.clusters import ClusterRecipe, Compare
+from weakspot.causes.distances import HeatMapRows, heat_map_distances
+from weakspot.causes.errors import Errors
+from weakspot.causes.heat_maps import METHODS, ErrorRelevance, Precision, columns_of, heat_map_rows, on_disk, parked
+from weakspot.causes.knees import Bend
+from weakspot.causes.landmarks import landmarks
+from weakspot.causes.study import ErrorImages, study_root_causes
+from weakspot.causes.telling import finding_parts, no_errors
+from weakspot.causes.tree import Linkage
+from weakspot.core.errors import ConfigError, ProbeError
+from weakspot.core.finding import Finding
+from weakspot.core.needs import Needs
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import RowTable
+from weakspot.core.step import Step
+from weakspot.core.taps import Layers, Tap
+from weakspot.data.thumbnails import thumbnails
+
+Keep = Literal["best", "all", "none"]
+
+
+class RootCauses(Probe):
+    """Clusters of error-inducing images with alike heat maps: likely one cause each. HUDD (Fahmy et al. 2021).
+
+    For every image that the model answers wrongly, layer-wise relevance propagation says how much each neuron of a
+    layer contributed to the answer; a layer's heat map is the relevance of its input. The images are clustered by the
+    Euclidean distances of their heat maps, layer by layer; the number of clusters is where the score bends, and the
+    layer with the tightest clusters is taken.
+
+    errors: the Finding of `Errors`: which images are wrong.
+    layers: whose heat maps to compare: "all" convolutions and linears, "penultimate", names or patterns.
+    method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "gradient", activation × gradient.
+    positions: sum the relevance of neighbouring positions until a map has at most so many a side; by default none.
+    precision: "auto" keeps maps of more than 16,384 values in 16 bits and smaller ones in 32; "float32"; "float16".
+    linkage: how clusters are merged: "ward", "average", "complete", "weighted", "single".
+    compare: images by their "heat maps", or, as the released code does, by their "distances" to all images.
+    bend: where the knee is sought: in the "score", or, as the released code does, in its "gradient".
+    clusters: how many, instead of the knee.
+    most_clusters: the largest number tried.
+    layer: whose clusters to take, instead of the best layer's.
+    most_images: beyond so many, a sample of this size is clustered and the others join the nearest cluster.
+    replicates: resamplings of the images behind the clusters' stability; 0 for none.
+    stable: a cluster of less stability is marked as unstable.
+    keep: whose heat maps the Finding holds, to compare new images with: of the "best" layer, of "all", of "none".
+    pictures: of how many clusters to show images.
+    thumbnail: size of these images in pixels; 0 for none.
+    seed: of the resampling.
+    """
+
+    tasks = ("classification", "multilabel", "regression", "keypoints")
+
+    errors: Finding
+    layers: Layers = "all"
+    method: str = "hudd"
+    positions: int | None = None
+    precision: Precision = "auto"
+    linkage: Linkage = "ward"
+    compare: Compare = "heat maps"
+    bend: Bend = "score"
+    clusters: int | None = None
+    most_clusters: int = 150
+    layer: str | None = None
+    most_images: int = 8000
+    replicates: int = 50
+    stable: float = 0.6
+    keep: Keep = "best"
+    pictures: int = 12
+    thumbnail: int = 64
+    seed: int = 0
+
+    heat_maps = Rows()
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ConfigError(f"method {self.method!r} is not known: choose one of {', '.join(METHODS)}")
+        if self.most_images < 3 or (self.positions is not None and self.positions < 1):
+            raise ConfigError(
+                f"expected most_images ≥ 3 and positions ≥ 1 or none, got {self.most_images} and {self.positions}"
+            )
+        _ = self.recipe
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """Which images are wrong."""
+        return {"errors": Step.of(Errors)}
+
+    @property
+    def recipe(self) -> ClusterRecipe:
+        """How distances become clusters."""
+        return ClusterRecipe(self.linkage, self.compare, self.bend, self.clusters, self.most_clusters)
+
+    @cached_property
+    def attribution(self) -> ErrorRelevance:
+        """How heat maps are made."""
+        return ErrorRelevance(Tap(self.layers, side="input"), method=METHODS[self.method]())
+
+    @property
+    def needs(self) -> Needs:
+        """Relevance at look 0."""
+        return Needs(attribution=self.attribution)
+
+    @cached_property
+    def _wrong(self) -> dict[str, str]:
+        """The kind of error of every error-inducing image, by its id."""
+        table = self.errors.table
+        if table is None or not {"id", "wrong", "kind"} <= set(table.column_names):
+            raise ProbeError(f"{self.errors.name} does not say which images are wrong: give the Finding of Errors")
+        columns = (table[name].to_pylist() for name in ("id", "wrong", "kind"))
+        return {name: kind for name, wrong, kind in zip(*columns, strict=True) if wrong}
+
+    def wants(self, ids: Sequence[str]) -> list[str]:
+        """The error-inducing images alone."""
+        return [name for name in ids if name in self._wrong]
+
+    def observe(self, seen: Observation) -> None:
+        """Keep the heat maps of all layers, and a small picture."""
+        columns = columns_of(seen.relevance(self.attribution), self.precision, self.positions)
+        if self.thumbnail and seen.inputs.ndim == 4:
+            columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
+        self.heat_maps.append(seen.ids, **columns)
+
+    def finish(self) -> Finding:
+        """Distances, clusters of every layer, and the root causes that the best one shows."""
+        rows = self.heat_maps.read()
+        points = self.setting.layout(self.attribution.tap).points
+        labels = [point.label.removesuffix(" (input)") for point in points]
+        if not rows.count:
+            return self.finding(summary=no_errors(len(labels)))
+        images = self._images(rows, labels)
+        study = study_root_causes(images, self.recipe, layer=self.layer, replicates=self.replicates, seed=self.seed)
+        kept = self._kept(images, study.best)
+        return self.finding(**finding_parts(kept, study, stable=self.stable, pictures=self.pictures))
+
+    def _images(self, kept: RowTable, labels: Sequence[str]) -> ErrorImages:
+        names = np.asarray(kept.ids, dtype=np.str_)
+        order = np.argsort(names, kind="stable")
+        ids = names[order]
+        chosen = landmarks(ids.tolist(), self.most_images, seed=self.seed)
+        maps = {number: heat_map_rows(kept, number, order) for number in range(len(labels))}
+        return ErrorImages(
+            ids=ids,
+            kinds=np.array([self._wrong[name] for name in ids.tolist()], dtype=np.str_),
+            layers=tuple(labels),
+            distances=tuple(parked(heat_map_distances(rows.select(chosen))) for rows in maps.values()),
+            landmarks=chosen,
+            heat_maps=maps,
+            thumbnails=on_disk(tuple(kept.blocks("thumbnail")), order) if "thumbnail" in kept else None,
+        )
+
+    def _kept(self, images: ErrorImages, best: int) -> ErrorImages:
+        """The images with those heat maps that the Finding is to hold, in the order of the ids."""
+        numbers = {"best": [best], "all": list(images.heat_maps), "none": []}[self.keep]
+        rows = {number: images.heat_maps[number] for number in numbers}
+        return replace(
+            images,
+            heat_maps={n: HeatMapRows.of(on_disk(r.blocks, r.order), r.scale[r.order]) for n, r in rows.items()},
+        )
