@@ -51,7 +51,7 @@ def test_silhouette_of_many_values_agrees_with_sklearn():
 @given(VALUES, st.integers(2, 5))
 @settings(max_examples=100, deadline=None)
 def test_no_other_k_means_has_less_inertia(values, clusters):
-    values = np.array(values)
+    values = np.round(values, 6)  # values that differ by rounding alone are one to either
     if len(np.unique(values)) >= clusters:
         found = optimal_clusters_1d(values, [clusters])
         theirs = KMeans(clusters, n_init=3, random_state=0).fit(values[:, None]).inertia_

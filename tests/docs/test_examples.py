@@ -1,5 +1,6 @@
 """Every example runs, without a warning, from an empty folder."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,13 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example(example, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-W", "error", example], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+        [sys.executable, "-W", "error", example],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
