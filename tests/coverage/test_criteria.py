@@ -19,26 +19,6 @@ from weakspot.data.sources import ArraySource
 LAYERS = ("conv1", "conv2", "hidden", "classifier")
 
 
-@pytest.fixture(scope="module")
-def net():
-    return digits.model().double()
-
-
-@pytest.fixture(scope="module")
-def subject(net):
-    return Subject(net, classes=digits.CLASSES, preprocess=lambda images: images.double())
-
-
-@pytest.fixture(scope="module")
-def train():
-    return limited(digits.train(), 40)
-
-
-@pytest.fixture(scope="module")
-def test():
-    return limited(digits.test(), 23)
-
-
 def values_of(net, source):
     return reference.layer_values(net, LAYERS, source.read(np.arange(len(source.ids))).inputs.double())
 

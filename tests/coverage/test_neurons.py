@@ -15,26 +15,6 @@ from weakspot.data.sources import ArraySource
 LAYERS = ("conv1", "conv2", "hidden", "classifier")
 
 
-@pytest.fixture(scope="module")
-def net():
-    return digits.model().double()
-
-
-@pytest.fixture(scope="module")
-def subject(net):
-    return Subject(net, classes=digits.CLASSES, preprocess=lambda images: images.double())
-
-
-@pytest.fixture(scope="module")
-def train():
-    return limited(digits.train(), 40)
-
-
-@pytest.fixture(scope="module")
-def test():
-    return limited(digits.test(), 23)
-
-
 def images_of(source):
     return source.read(np.arange(len(source.ids))).inputs.double()
 

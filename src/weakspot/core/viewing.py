@@ -35,9 +35,7 @@ class Viewing:
     def of(self, subject: Subject, forward: Forward, batch: Batch, setting: Setting, soundness: Soundness) -> Pass:
         """Run the forward pass, and the way back where relevance is wanted."""
         if self.attribution is None:
-            forward = subject.quick(compiled=self.look.plain and not self.recorder.key)
-            if subject.replays is not None and self.look.plain:
-                forward = subject.replays.of(forward, self.recorder)
+            forward = self.quick(subject)
 
         def looked_at(inputs: Tensor) -> Tensor:
             return self.look.outputs(forward, inputs, batch.ids, self.number)
@@ -52,6 +50,13 @@ class Viewing:
         seen = Pass(batch, self.look, self.number, setting, outputs.detach(), captured, relevance, soundness)
         seen.note_soundness()
         return seen
+
+    def quick(self, subject: Subject) -> Forward:
+        """The forward in the ways that suit what is taken: compiled or recorded where nothing stands against it."""
+        forward = subject.quick(compiled=self.look.plain and not self.recorder.key)
+        if subject.replays is None or not self.look.plain:
+            return forward
+        return subject.replays.of(forward, self.recorder)
 
     def joins(self, other: "Viewing") -> bool:
         """Whether both can be had in one forward pass: outputs alone, of looks that can be made together."""
@@ -102,7 +107,7 @@ def passes(
         yield group[0].of(subject, forward, batch, setting, soundness)
         return
     look, numbers = group[0].look, [viewing.number for viewing in group]
-    shared = look.several(subject.quick(compiled=look.plain), batch.inputs, batch.ids, numbers)
+    shared = look.several(group[0].quick(subject), batch.inputs, batch.ids, numbers)
     for number, outputs in zip(numbers, shared, strict=True):
         seen = Pass(batch, look, number, setting, outputs.detach(), Captured(), {}, soundness)
         seen.note_soundness()

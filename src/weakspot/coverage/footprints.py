@@ -90,10 +90,6 @@ class Footprints(Probe):
         confusion = seen.targets.long() * seen.outputs.shape[1] + seen.predicted
         return {"wrong": wrong, "confusion": torch.where(wrong, confusion, -1)}
 
-    def finish(self) -> Finding:
-        """Subclasses say what they make of the rows."""
-        raise NotImplementedError
-
     def reaches(self, rows: RowTable) -> dict[str, Reach]:
         """What each input reaches, by criterion."""
         neurons, section = self.setting.layout(self.tap).neurons, rows["section"]

@@ -1,5 +1,6 @@
 """What all sources of image files have in common: decoding, one size for all, targets, metadata, fingerprints."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from weakspot.data.images import Mode, Size, pixels, planes, scale_into
 from weakspot.data.names import hash_names, shown
 
 
-class ImageSource:
+class ImageSource(ABC):
     """Image files with ids. A kind of source says where the content of each file comes from (`content`).
 
     ids: the samples' names. classes: names in the order of the model's outputs, or None.
@@ -44,9 +45,9 @@ class ImageSource:
         self.remarks = tuple(remarks)
         self._mode, self._size = _known_mode(mode), _checked_size(size)
 
+    @abstractmethod
     def content(self, position: int) -> bytes:
         """The bytes of one image file; a `BadSample` where they cannot be had."""
-        raise NotImplementedError
 
     def read(self, positions: np.ndarray) -> Batch:
         """The images at these places, decoded."""
