@@ -64,16 +64,24 @@ def test_the_check_can_fail(tmp_path):
         run_commands("$ echo one\ntwo\n", tmp_path, os.environ)
 
 
-def test_every_command_and_option_is_documented():
+def every_command(app):
+    """All commands with the words that call them, those of the rooms too."""
     from typer.main import get_command
 
+    for name, command in get_command(app).commands.items():
+        for own, further in getattr(command, "commands", {"": command}).items():
+            yield f"{name} {own}".strip(), further
+
+
+def test_every_command_and_option_is_documented():
     from weakspot.asking import QUESTIONS
     from weakspot.cli.main import app
 
+    shared = {*QUESTIONS, "causes cluster"}  # the questions share one section
     reference = (DOCS / "reference-cli.md").read_text()
-    for name, command in get_command(app).commands.items():
+    for name, command in every_command(app):
         assert f"weakspot {name}" in reference, f"docs/reference-cli.md does not mention `weakspot {name}`"
-        described = "coverage" if name in QUESTIONS else name  # the questions share one section
+        described = "coverage" if name in shared else name
         section = reference.split(f"## `weakspot {described}", 1)[1].split("\n## ", 1)[0]
         for parameter in command.params:
             for option in parameter.opts:

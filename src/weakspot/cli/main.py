@@ -3,19 +3,35 @@
 import json
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from weakspot._version import __version__
 from weakspot.asking import QUESTIONS
+from weakspot.cli import causes
+from weakspot.cli.arguments import (
+    BatchSize,
+    ChannelsLast,
+    Compile,
+    ConfigFile,
+    Device,
+    Json,
+    Limit,
+    OnBadSample,
+    Precision,
+    ProbeOption,
+    Quiet,
+    RunFolder,
+    RunOption,
+    ShardSize,
+    Workers,
+)
+from weakspot.cli.questions import answer, ask_command, asking_alone, in_ways, tell
 from weakspot.core.errors import ConfigError, WeakspotError
 
 if TYPE_CHECKING:
-    from weakspot.cli.config import Config
-    from weakspot.core.finding import Finding
     from weakspot.core.source import Source
     from weakspot.core.subject import Subject
 
@@ -26,36 +42,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-ConfigFile = Annotated[Path, typer.Argument(help="The file that says what to examine, usually weakspot.yaml.")]
-RunFolder = Annotated[Path, typer.Argument(help="The folder of a Run.")]
-RunOption = Annotated[
-    Path | None, typer.Option("--run", help="Folder of the Run; by default runs/ and the file's name.")
-]
-Limit = Annotated[int | None, typer.Option(help="Examine at most so many samples of each split, drawn at random.")]
-ProbeOption = Annotated[
-    list[str] | None, typer.Option("--probe", help="Ask this probe too: its name, or module:Class.")
-]
-BatchSize = Annotated[int, typer.Option(help="Samples per forward pass.")]
-ShardSize = Annotated[int, typer.Option(help="Samples per unit of work that is kept when a run is interrupted.")]
-Workers = Annotated[int, typer.Option(help="Threads that read ahead.")]
-Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1 …; by default what the file says.")]
-OnBadSample = Annotated[
-    str, typer.Option(help="stop at a sample that cannot be used, with its name; or skip it, and list it.")
-]
-Precision = Annotated[str | None, typer.Option(help="float32 or bf16; by default what the file says.")]
-Compile = Annotated[bool, typer.Option("--compile", help="Run the model through torch.compile where possible.")]
-ChannelsLast = Annotated[
-    bool, typer.Option("--channels-last", help="Hand the model images with the channels innermost in memory.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
-
-
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="An option of the question, as name=value; may be given several times."),
-]
 
 _SHOWN = {"traceback": False}
 
@@ -85,7 +71,7 @@ def demo(
     from weakspot.cli import work
     from weakspot.cli.demo import CONFIG
 
-    _tell(work.examine(CONFIG, Path.cwd(), run, silent=quiet), run, as_json=False, quiet=quiet)
+    tell(work.examine(CONFIG, Path.cwd(), run, silent=quiet), run, as_json=False, quiet=quiet)
     report(run, quiet=quiet)
 
 
@@ -151,7 +137,7 @@ def examine(
     """Answer what the file asks. Interrupted, the same command goes on where it stopped."""
     from weakspot.cli.config import read_config
 
-    read = _in_ways(read_config(config), precision, compile, channels_last)
+    read = in_ways(read_config(config), precision, compile, channels_last)
     execution = {
         "batch_size": batch_size,
         "shard_size": shard_size,
@@ -159,50 +145,16 @@ def examine(
         "on_bad_sample": on_bad_sample,
     }
     how = {"limit": limit, "probes": probe or [], "execution": execution, "device": device}
-    _answer(config, read, run, how, as_json=as_json, quiet=quiet)
+    answer(config, read, run, how, as_json=as_json, quiet=quiet)
 
 
-def _in_ways(config: "Config", precision: str | None, compile: bool, channels_last: bool) -> "Config":
-    """The configuration with the model run in the ways that were asked for besides the file."""
-    given = {"precision": precision, "compile": compile, "channels_last": channels_last}
-    subject = config.subject.model_copy(update={way: value for way, value in given.items() if value})
-    return config.model_copy(update={"subject": subject})
-
-
-def _ask(room: str) -> Any:
-    """The command that asks one question of a room."""
-
-    def ask(
-        config: ConfigFile,
-        settings: SetOption = None,
-        run: RunOption = None,
-        limit: Limit = None,
-        batch_size: BatchSize = 64,
-        on_bad_sample: OnBadSample = "stop",
-        device: Device = None,
-        precision: Precision = None,
-        compile: Compile = False,
-        channels_last: ChannelsLast = False,
-        as_json: Json = False,
-        quiet: Quiet = False,
-    ) -> None:
-        from weakspot.cli.config import read_config
-        from weakspot.cli.settings import check_settings, read_settings
-
-        read = _in_ways(read_config(config), precision, compile, channels_last)
-        written, given = read.ask.get(room) or {}, read_settings(settings or [])
-        if given:
-            check_settings(room, written, given)
-        asked = read.model_copy(update={"ask": {room: {**written, **given}}})
-        execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample}
-        how = {"limit": limit, "execution": execution, "device": device}
-        _answer(config, asked, run, how, as_json=as_json, quiet=quiet)
-
-    return ask
-
-
+_WITH_MORE = {"causes": causes.app}
+"""Rooms that have further commands beside their question."""
 for _room, _question in QUESTIONS.items():
-    app.command(_room, help=f"{_question} Asks this alone, with the file's options and those given here.")(_ask(_room))
+    if _room in _WITH_MORE:
+        app.add_typer(_WITH_MORE[_room], name=_room, help=_question)
+    else:
+        app.command(_room, help=asking_alone(_room))(ask_command(_room))
 
 
 @app.command()
@@ -366,25 +318,3 @@ def _fail(told: WeakspotError, error: Exception) -> NoReturn:
     message = str(told).partition("\n\nWhile executing %")[0]  # what torch adds inside an exported model
     typer.echo(f"weakspot: {printable(message, lines=True)}", err=True)
     sys.exit(2)
-
-
-def _answer(
-    file: Path, config: "Config", run: Path | None, how: Mapping[str, Any], *, as_json: bool, quiet: bool
-) -> None:
-    """Answer what a configuration asks, and print it."""
-    from weakspot.cli import work
-
-    target = work.run_folder(file, config, run)
-    findings = work.examine(config, file.parent, target, silent=quiet or as_json, **how)
-    _tell(findings, target, as_json=as_json, quiet=quiet)
-
-
-def _tell(findings: Sequence["Finding"], target: Path, *, as_json: bool, quiet: bool) -> None:
-    from weakspot.cli.printing import finding_entry, print_finding
-
-    if as_json:
-        typer.echo(json.dumps([finding_entry(finding) for finding in findings], indent=1))
-    elif not quiet:
-        for finding in findings:
-            print_finding(finding, rows=0)
-        typer.echo(f"run: {target}")

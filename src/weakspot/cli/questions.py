@@ -1,0 +1,107 @@
+"""The command of a question: it asks that question alone; a room may have further commands beside it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from weakspot.asking import QUESTIONS
+from weakspot.cli.arguments import (
+    BatchSize,
+    ChannelsLast,
+    Compile,
+    ConfigFile,
+    Device,
+    Json,
+    Limit,
+    OnBadSample,
+    Precision,
+    Quiet,
+    RunOption,
+    SetOption,
+)
+
+if TYPE_CHECKING:
+    from weakspot.cli.config import Config
+    from weakspot.core.finding import Finding
+
+
+def question(asks: str) -> type[TyperGroup]:
+    """A group of commands of which `asks` is meant where none is named: `weakspot causes weakspot.yaml`."""
+
+    class Question(TyperGroup):
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer keeps the types of these to itself
+            if args and args[0] not in self.commands:
+                args = [asks, *args]
+            return super().resolve_command(ctx, args)
+
+    return Question
+
+
+def asking_alone(room: str) -> str:
+    """What the command of a question does, in a line."""
+    return f"{QUESTIONS[room]} Asks this alone, with the file's options and those given here."
+
+
+def in_ways(config: "Config", precision: str | None, compile: bool, channels_last: bool) -> "Config":
+    """The configuration with the model run in the ways that were asked for besides the file."""
+    given = {"precision": precision, "compile": compile, "channels_last": channels_last}
+    subject = config.subject.model_copy(update={way: value for way, value in given.items() if value})
+    return config.model_copy(update={"subject": subject})
+
+
+def ask_command(room: str) -> Any:
+    """The command that asks one question of a room."""
+
+    def ask(
+        config: ConfigFile,
+        settings: SetOption = None,
+        run: RunOption = None,
+        limit: Limit = None,
+        batch_size: BatchSize = 64,
+        on_bad_sample: OnBadSample = "stop",
+        device: Device = None,
+        precision: Precision = None,
+        compile: Compile = False,
+        channels_last: ChannelsLast = False,
+        as_json: Json = False,
+        quiet: Quiet = False,
+    ) -> None:
+        from weakspot.cli.config import read_config
+        from weakspot.cli.settings import check_settings, read_settings
+
+        read = in_ways(read_config(config), precision, compile, channels_last)
+        written, given = read.ask.get(room) or {}, read_settings(settings or [])
+        if given:
+            check_settings(room, written, given)
+        asked = read.model_copy(update={"ask": {room: {**written, **given}}})
+        execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample}
+        how = {"limit": limit, "execution": execution, "device": device}
+        answer(config, asked, run, how, as_json=as_json, quiet=quiet)
+
+    return ask
+
+
+def answer(
+    file: Path, config: "Config", run: Path | None, how: Mapping[str, Any], *, as_json: bool, quiet: bool
+) -> None:
+    """Answer what a configuration asks, and print it."""
+    from weakspot.cli import work
+
+    target = work.run_folder(file, config, run)
+    findings = work.examine(config, file.parent, target, silent=quiet or as_json, **how)
+    tell(findings, target, as_json=as_json, quiet=quiet)
+
+
+def tell(findings: Sequence["Finding"], target: Path, *, as_json: bool, quiet: bool) -> None:
+    from weakspot.cli.printing import finding_entry, print_finding
+
+    if as_json:
+        typer.echo(json.dumps([finding_entry(finding) for finding in findings], indent=1))
+    elif not quiet:
+        for finding in findings:
+            print_finding(finding, rows=0)
+        typer.echo(f"run: {target}")
