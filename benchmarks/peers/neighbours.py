@@ -1,11 +1,11 @@
 """Making and running neighbours: 50 rotated and shifted ones of every image, through the whole examination.
 
-    python benchmarks/peers/neighbours.py [--device cuda] [--images 10000] [--looks 50] [--batch 512] [--cuda-graphs]
+    python benchmarks/peers/neighbours.py [--device cuda] [--images 10000] [--looks 50] [--batch 64 512] [--cuda-graphs]
 
 Bars: the examination at least 0.85 times the throughput of the bare forward pass over neighbours made beforehand;
 making them at least 4 times as fast as a loop over images with Pillow and 2 times kornia's `warp_affine`, on the same
 images, 28 × 28 grey and 224 × 224 in colour. `--memory` measures the peak memory at 1, 2 and 4 times the images or
-neighbours instead; it must not grow by more than 5 %.
+neighbours instead, of neighbour accuracy and of what explains it; it must not grow by more than 5 %.
 
 Needs kornia. The bare pass goes over a few batches of neighbours again and again, so that it need not store them all.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from frame_memory import anonymous_bytes
-from measuring import SHARED, architectures, interleaved, machine, ratio, write
+from measuring import SHARED, architectures, interleaved, keep_memory, machine, ratio, write
 from PIL import Image
 
 from weakspot import Subject, examine
@@ -29,6 +29,7 @@ from weakspot.core.job import Execution
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Neighbour, Rotate, Shift
 from weakspot.robustness.neighbours import NeighbourAccuracy
+from weakspot.robustness.understanding import ClassRobustness, VariationEffects, WeakPlaces
 
 LOOK = Neighbour(Rotate(30) & Shift(3))
 NETS = {"LeNet5": "mnist", "ResN": "cifar10"}
@@ -48,7 +49,7 @@ def real_images(dataset: str, count: int) -> tuple[np.ndarray, np.ndarray]:
     return (images / 255).astype(np.float32), targets.astype(np.int64)
 
 
-def examination(name: str, options: argparse.Namespace) -> dict[str, object]:
+def examination(name: str, batch_size: int, options: argparse.Namespace) -> dict[str, object]:
     """Throughput of `examine` with exact neighbour accuracy, against the bare forward pass."""
     models, dataset = architectures(), NETS[name]
     net = models.load_half_precision(
@@ -59,9 +60,8 @@ def examination(name: str, options: argparse.Namespace) -> dict[str, object]:
     subject = Subject(net.to(options.device), classes=10, scores="logits", cuda_graphs=options.cuda_graphs)
     source = ArraySource(images, targets)
     probe = NeighbourAccuracy(variation=LOOK.variation, looks=options.looks, release="never")
-    batches = [
-        source.read(np.arange(start, min(start + options.batch, count))) for start in range(0, count, options.batch)
-    ]
+    starts = range(0, count, batch_size)
+    batches = [source.read(np.arange(start, min(start + batch_size, count))) for start in starts]
     ready = [LOOK.images(batch.inputs.to(options.device), batch.ids, 1) for batch in batches[:HELD]]
 
     def bare() -> None:
@@ -71,12 +71,12 @@ def examination(name: str, options: argparse.Namespace) -> dict[str, object]:
                     net(ready[place % len(ready)][: len(batches[place])])
 
     def examined() -> None:
-        examine(subject, source, [probe], execution=Execution(batch_size=options.batch))
+        examine(subject, source, [probe], execution=Execution(batch_size=batch_size))
 
     seconds = interleaved({"bare": bare, "examined": examined}, options.repeats, options.device)
     return {
         "machine": machine(options.device) + (", CUDA graphs" if options.cuda_graphs else ""),
-        "task": f"examine {name}, {count} images, {options.looks} neighbours, batches of {options.batch}",
+        "task": f"examine {name}, {count} images, {options.looks} neighbours, batches of {batch_size}",
         "ratio": round(1 / ratio(seconds, "examined", "bare"), 3),
         "against": "bare forward",
         "bar": 0.85,
@@ -161,8 +161,10 @@ def peak(images: int, looks: int) -> int:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        probe = NeighbourAccuracy(variation=LOOK.variation, looks=looks, release="never")
-        examine(Subject(architectures().build("LeNet5", "mnist"), classes=10, scores="logits"), source, [probe])
+        how = {"variation": LOOK.variation, "looks": looks}
+        probes = [NeighbourAccuracy(release="never", **how)]
+        probes += [kind(**how) for kind in (WeakPlaces, ClassRobustness, VariationEffects)]
+        examine(Subject(architectures().build("LeNet5", "mnist"), classes=10, scores="logits"), source, probes)
         done.set()
         watcher.join()
     return top[0]
@@ -188,7 +190,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=10000)
     parser.add_argument("--fewer", type=int, default=20, help="a CPU runs ResN on this fraction of the images")
     parser.add_argument("--looks", type=int, default=50)
-    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--batch", type=int, nargs="+", default=[512])
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--only", choices=[*NETS, "making"])
     parser.add_argument("--cuda-graphs", action="store_true")
@@ -201,7 +203,9 @@ def main() -> None:
     if options.memory:
         write(Path(__file__).with_name("neighbours_memory.csv"), memory())
         return
-    rows = [examination(name, options) for name in NETS if options.only in (None, name)]
+    keep_memory()
+    nets = [name for name in NETS if options.only in (None, name)]
+    rows = [examination(name, batch_size, options) for name in nets for batch_size in options.batch]
     if options.only in (None, "making"):
         rows += making((1, 28, 28), 1024, options) + making((3, 224, 224), 32, options)
     write(Path(__file__).with_suffix(".csv"), rows)

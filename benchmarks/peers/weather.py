@@ -12,7 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import torch
-from measuring import interleaved, machine, ratio, write
+from measuring import interleaved, keep_memory, machine, ratio, write
 
 from weakspot.looks import Fog, Neighbour, Rain
 
@@ -90,6 +90,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=10)
     options = parser.parse_args()
+    keep_memory()
     rows = [row for size in SIZES for row in measure(size, options)]
     write(Path(__file__).with_suffix(".csv"), rows)
 

@@ -8,7 +8,7 @@ from tests.references import weather as slow
 from weakspot.core.errors import ConfigError
 from weakspot.looks import Fog, Neighbour, Rain
 from weakspot.looks.values import grain_keys, unit_pairs
-from weakspot.looks.weather import blur_sums, fog_density, spread, streak_pixels
+from weakspot.looks.weather import fog_density, spread, streak_pixels, window_sums
 
 CPU = torch.device("cpu")
 SIZES = [(28, 28), (32, 32), (120, 240), (224, 224), (480, 640), (2160, 3840)]
@@ -46,11 +46,19 @@ def test_rain_is_the_mean_of_the_image_with_streaks_and_darker():
     np.testing.assert_allclose(made[0, 0].numpy(), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("radius", [0, 1, 2, 3, 5, 8])
+@pytest.mark.parametrize("radius", [1, 2, 3, 5, 8])
 def test_blur_by_doubling_is_the_plain_mean(radius):
     image = np.random.default_rng(0).random((9, 21))
-    sums, weight = blur_sums(torch.from_numpy(image)[None, None], radius)
-    np.testing.assert_allclose(sums[0, 0].numpy() / weight, slow.window_mean(image, radius) if radius else image)
+    framed = torch.from_numpy(np.pad(image, radius, mode="edge"))
+    sums = window_sums(window_sums(framed, radius, 0), radius, 1)
+    weight = window_sums(torch.ones(2 * radius + 1), radius, 0).item() ** 2
+    np.testing.assert_allclose(sums.numpy() / weight, slow.window_mean(image, radius))
+
+
+def test_heavy_rain_is_the_same_whether_less_could_have_fallen():
+    image, parameters = smooth(160, 320), rows([1.0, 5.0, 0.3])
+    heavy, lighter = (Rain(amount).apply(image, parameters, (0, 1)) for amount in ((1, 1), (0, 1)))
+    np.testing.assert_allclose(heavy.numpy(), lighter.numpy(), atol=1e-6)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -17,6 +17,7 @@ from weakspot.data import digits
 from weakspot.looks import Neighbour, Rain, Rotate, Shift
 from weakspot.repair import Recipe, VariedSource, retrained
 from weakspot.robustness.comparing import compared_neighbours, weak_ids
+from weakspot.robustness.gathering import InOrder
 from weakspot.robustness.neighbours import NeighbourAccuracy
 from weakspot.robustness.pictures import RIGHT, WRONG, blend, map_picture, strip_picture
 from weakspot.robustness.room import steps
@@ -173,6 +174,16 @@ def test_a_map_by_hand():
     assert tuple(pixels[-45, 0]) == RIGHT and tuple(pixels[0, -45]) == WRONG  # of two in one place, the weaker
     assert blend(1.0).tolist() == list(RIGHT)
     assert strip_picture([pictures[0]], [True], "one", size=4).caption == "one"
+
+
+def test_features_on_disk_are_read_a_few_at_a_time_and_tell_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    features, classes, order = rng.normal(size=(60, 7)), rng.integers(0, 3, 60), rng.permutation(60)
+    whole = centre_distance_ratio(features[order], classes), principal_map(features[order])
+    monkeypatch.setattr("weakspot.robustness.study._VALUES_AT_ONCE", 40)
+    parts = InOrder(features, order)
+    np.testing.assert_allclose(centre_distance_ratio(parts, classes), whole[0], rtol=1e-12)
+    np.testing.assert_allclose(principal_map(parts), whole[1], atol=1e-12)
 
 
 def test_principal_map_keeps_distances_of_what_is_flat():

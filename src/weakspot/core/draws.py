@@ -34,8 +34,22 @@ def draw_keys(ids: Sequence[str], *coordinates: int) -> np.ndarray:
     """A word per sample for one place in the draw (seed, look number, call …); uint64, shape (samples,)."""
     keys = sample_keys(tuple(ids))
     for coordinate in coordinates:
-        keys = mix(keys + np.uint64((int(coordinate) + 1) * _GOLDEN & _WORD))
+        keys = mix(keys + _step(coordinate))
     return keys
+
+
+def draw_keys_of_looks(ids: Sequence[str], seed: int, numbers: Sequence[int]) -> np.ndarray:
+    """The keys of several looks, one look after another; uint64, shape (looks · samples,).
+
+    >>> bool((draw_keys_of_looks(["a", "b"], 7, [1, 2])[2:] == draw_keys(["a", "b"], 7, 2)).all())
+    True
+    """
+    steps = np.array([_step(number) for number in numbers], dtype=np.uint64)
+    return mix(draw_keys(ids, seed) + steps[:, None]).reshape(-1)
+
+
+def _step(coordinate: int) -> np.uint64:
+    return np.uint64((int(coordinate) + 1) * _GOLDEN & _WORD)
 
 
 def mix(words: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 Forward = Callable[[Tensor], Tensor]
@@ -31,9 +32,9 @@ class Look(ABC):
         A look may change the inputs (and undo that on spatial outputs), wrap the forward, or replace it.
         """
 
-    def several(self, forward: Forward, inputs: Tensor, ids: Sequence[str], numbers: Sequence[int]) -> Sequence[Tensor]:
-        """The outputs of several looks at these samples, one after another; `joint` looks do it in one forward pass."""
-        return [self.outputs(forward, inputs, ids, number) for number in numbers]
+    def several(self, forward: Forward, inputs: Tensor, ids: Sequence[str], numbers: Sequence[int]) -> Tensor:
+        """The outputs of several looks, one look after another, (looks · samples, …); of `joint` ones in one pass."""
+        return torch.cat([self.outputs(forward, inputs, ids, number) for number in numbers])
 
     def within(self, bounds: tuple[float, float] | None) -> "Look":
         """The same look, knowing the smallest and largest value of an input; one that makes use of them keeps them."""

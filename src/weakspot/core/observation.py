@@ -75,8 +75,40 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """The answers of one forward pass, of one look at a batch or of several, where numpy works on them.
+
+    From a GPU they are fetched once for all looks and all probes: every fetching waits for what it is doing.
+    """
+
+    outputs: Tensor
+    batch: Batch
+    setting: Setting
+
+    @cached_property
+    def predicted(self) -> np.ndarray:
+        """The predictions, shape (looks, samples, …)."""
+        return self._fetched(predicted(self.outputs, self.setting.task, self.setting.scores))
+
+    @cached_property
+    def right(self) -> np.ndarray:
+        """Which are right, boolean, shape (looks, samples)."""
+        targets = self.batch.known_targets
+        looks = len(self.outputs) // max(1, len(self.batch))
+        repeated = targets.repeat(looks, *(1 for _ in targets.shape[1:]))
+        return self._fetched(right(self.outputs, repeated, self.setting.task, self.setting.scores))
+
+    def _fetched(self, values: Tensor) -> np.ndarray:
+        fetched: np.ndarray = values.unflatten(0, (-1, len(self.batch))).cpu().numpy()
+        return fetched
+
+
+@dataclass(frozen=True)
 class Pass:
-    """One forward pass over one batch: what came out, and what was taken on the way, for all probes together."""
+    """One look at one batch: what came out, and what was taken on the way, for all probes together.
+
+    answers: of the forward pass, which several looks may have shared. place: which of them this is.
+    """
 
     batch: Batch
     look: Look
@@ -85,6 +117,8 @@ class Pass:
     outputs: Tensor
     captured: Captured
     relevance: Mapping[Point, Tensor]
+    answers: Answers
+    place: int = 0
     soundness: Soundness = field(default_factory=Soundness, repr=False)
     _channels: dict[Tap, Channels] = field(default_factory=dict, repr=False)
 
@@ -115,7 +149,7 @@ class Observation:
     @cached_property
     def batch(self) -> Batch:
         """The samples."""
-        return self.seen.batch.select(self.rows)
+        return self.seen.batch if self._all else self.seen.batch.select(self.rows)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -146,6 +180,16 @@ class Observation:
     def right(self) -> Tensor:
         """Which samples are answered rightly, boolean; for classes and labels."""
         return right(self.outputs, self.targets, self.seen.setting.task, self.seen.setting.scores)
+
+    @property
+    def answers(self) -> np.ndarray:
+        """`predicted` where numpy works on it."""
+        return self._here(self.seen.answers.predicted)
+
+    @property
+    def right_answers(self) -> np.ndarray:
+        """`right` where numpy works on it."""
+        return self._here(self.seen.answers.right)
 
     @property
     def metadata(self) -> Mapping[str, np.ndarray]:
@@ -182,9 +226,17 @@ class Observation:
         points = self.seen.setting.layout(attribution.tap).points
         return {point.label: self._mine(taken_at(self.seen.relevance, point)) for point in points}
 
+    def _here(self, answers: np.ndarray) -> np.ndarray:
+        own: np.ndarray = answers[self.seen.place]
+        return own if self._all else own[self.rows]
+
+    @cached_property
+    def _all(self) -> bool:
+        return bool(self.rows.all())
+
     @cached_property
     def _where(self) -> Tensor | None:
-        return None if self.rows.all() else torch.from_numpy(self.rows).to(self.seen.outputs.device)
+        return None if self._all else torch.from_numpy(self.rows).to(self.seen.outputs.device)
 
     def _mine(self, values: Tensor) -> Tensor:
         return values if self._where is None else values[self._where]

@@ -10,7 +10,7 @@ from weakspot.core.digest import digest
 from weakspot.core.layers import Point
 from weakspot.core.look import Forward, Look
 from weakspot.core.needs import Attribution
-from weakspot.core.observation import Batch, Pass, Setting
+from weakspot.core.observation import Answers, Batch, Pass, Setting
 from weakspot.core.probe import Probe
 from weakspot.core.soundness import Soundness
 from weakspot.core.subject import Subject
@@ -47,7 +47,9 @@ class Viewing:
             else:
                 outputs, relevance = self._attributed(self.attribution, subject, looked_at, batch)
         self.recorder.check(captured)
-        seen = Pass(batch, self.look, self.number, setting, outputs.detach(), captured, relevance, soundness)
+        given = outputs.detach()
+        answers = Answers(given, batch, setting)
+        seen = Pass(batch, self.look, self.number, setting, given, captured, relevance, answers, soundness=soundness)
         seen.note_soundness()
         return seen
 
@@ -107,11 +109,11 @@ def passes(
         yield group[0].of(subject, forward, batch, setting, soundness)
         return
     look, numbers = group[0].look, [viewing.number for viewing in group]
-    shared = look.several(group[0].quick(subject), batch.inputs, batch.ids, numbers)
-    for number, outputs in zip(numbers, shared, strict=True):
-        seen = Pass(batch, look, number, setting, outputs.detach(), Captured(), {}, soundness)
-        seen.note_soundness()
-        yield seen
+    shared = look.several(group[0].quick(subject), batch.inputs, batch.ids, numbers).detach()
+    soundness.note(shared, batch.ids * len(group), lambda column: "its answer")
+    answers = Answers(shared, batch, setting)
+    for place, (number, outputs) in enumerate(zip(numbers, shared.split(len(batch)), strict=True)):
+        yield Pass(batch, look, number, setting, outputs, Captured(), {}, answers, place, soundness)
 
 
 def schedule(probes: Sequence[Probe], subject: Subject, setting: Setting) -> list[Viewing]:

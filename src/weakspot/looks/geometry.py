@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
+import torch
+from torch import Tensor
 
 from weakspot.looks.variations import Geometric, Quantity, Range
 
@@ -19,11 +20,11 @@ class Rotate(Geometric):
     quantities: ClassVar[tuple[Quantity, ...]] = (Quantity("rotation", "degrees"),)
     limits: ClassVar[tuple[float, float]] = (-360, 360)
 
-    def inverse(self, parameters: np.ndarray) -> np.ndarray:
+    def inverse(self, parameters: Tensor) -> Tensor:
         """[[cos, sin, 0], [−sin, cos, 0], [0, 0, 1]]."""
-        angle = np.radians(parameters[:, 0])
-        cos, sin = np.cos(angle), np.sin(angle)
-        return _affine(len(angle), [[cos, sin, 0], [-sin, cos, 0]])
+        angle = parameters[:, 0].deg2rad()
+        cos, sin = angle.cos(), angle.sin()
+        return _affine(angle, [[cos, sin, 0], [-sin, cos, 0]])
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class Shift(Geometric):
         Quantity("shift to the right", "pixels"), Quantity("shift down", "pixels"),
     )  # fmt: skip
 
-    def inverse(self, parameters: np.ndarray) -> np.ndarray:
+    def inverse(self, parameters: Tensor) -> Tensor:
         """[[1, 0, −x], [0, 1, −y], [0, 0, 1]]."""
-        x, y = parameters.T
-        return _affine(len(x), [[1, 0, -x], [0, 1, -y]])
+        x, y = parameters.unbind(1)
+        return _affine(x, [[1, 0, -x], [0, 1, -y]])
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ class Shear(Geometric):
     quantities: ClassVar[tuple[Quantity, ...]] = (Quantity("shear", "degrees"),)
     limits: ClassVar[tuple[float, float]] = (-85, 85)
 
-    def inverse(self, parameters: np.ndarray) -> np.ndarray:
+    def inverse(self, parameters: Tensor) -> Tensor:
         """[[1, −tan, 0], [0, 1, 0], [0, 0, 1]]."""
-        lean = np.tan(np.radians(parameters[:, 0]))
-        return _affine(len(lean), [[1, -lean, 0], [0, 1, 0]])
+        lean = parameters[:, 0].deg2rad().tan()
+        return _affine(lean, [[1, -lean, 0], [0, 1, 0]])
 
 
 @dataclass(frozen=True)
@@ -73,17 +74,17 @@ class Scale(Geometric):
     limits: ClassVar[tuple[float, float]] = (0.01, 100)
     neutral: ClassVar[float] = 1.0
 
-    def inverse(self, parameters: np.ndarray) -> np.ndarray:
+    def inverse(self, parameters: Tensor) -> Tensor:
         """[[1/f, 0, 0], [0, 1/f, 0], [0, 0, 1]]."""
         smaller = 1 / parameters[:, 0]
-        return _affine(len(smaller), [[smaller, 0, 0], [0, smaller, 0]])
+        return _affine(smaller, [[smaller, 0, 0], [0, smaller, 0]])
 
 
-def _affine(samples: int, rows: list[list[Any]]) -> np.ndarray:
+def _affine(like: Tensor, rows: list[list[Any]]) -> Tensor:
     """Matrices of shape (samples, 3, 3) from their two upper rows, each entry one number or one per sample."""
-    matrices = np.zeros((samples, 3, 3))
-    matrices[:, 2, 2] = 1
+    matrices = torch.eye(3, dtype=like.dtype, device=like.device).repeat(len(like), 1, 1)
     for row, entries in enumerate(rows):
         for column, entry in enumerate(entries):
-            matrices[:, row, column] = entry
+            if isinstance(entry, Tensor):
+                matrices[:, row, column] = entry
     return matrices

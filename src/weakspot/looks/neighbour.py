@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from weakspot.core.draws import draw_keys, uniform
+from weakspot.core.draws import draw_keys_of_looks, uniform
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
 from weakspot.core.look import Forward, Look
@@ -46,25 +46,29 @@ class Neighbour(Look):
 
     def drawn(self, ids: Sequence[str], number: int) -> Tensor:
         """The parameters of look `number` at each sample; float64, one column per quantity of `at(number)`."""
-        chosen = self.at(number)
-        chance = uniform(draw_keys(ids, self.seed, number), chosen.draws)
-        return torch.from_numpy(chosen.parameters(chance))
+        return self._drawn(self.at(number), ids, [number])
+
+    def _drawn(self, variation: Variation, ids: Sequence[str], numbers: Sequence[int]) -> Tensor:
+        chance = uniform(draw_keys_of_looks(ids, self.seed, numbers), variation.draws)
+        return torch.from_numpy(variation.parameters(chance))
 
     def images(self, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
         """The neighbours themselves: look `number` at each of these samples."""
         return self.at(number).apply(inputs, self.drawn(ids, number), self.bounds)
 
-    def several(self, forward: Forward, inputs: Tensor, ids: Sequence[str], numbers: Sequence[int]) -> Sequence[Tensor]:
+    def several(self, forward: Forward, inputs: Tensor, ids: Sequence[str], numbers: Sequence[int]) -> Tensor:
         """Forward of all these neighbours at once; those that one variation makes are made at once too."""
-        made: dict[int, Tensor] = {}
-        turns = {number: self.at(number) for number in numbers}
-        for variation in dict.fromkeys(turns.values()):
-            own = [number for number in numbers if turns[number] == variation]
-            drawn = torch.cat([self.drawn(ids, number) for number in own])
+        turns = [self.at(number) for number in numbers]
+        made: list[Tensor] = [inputs] * len(numbers)
+        for variation in dict.fromkeys(turns):
+            own = [place for place, turn in enumerate(turns) if turn == variation]
+            drawn = self._drawn(variation, ids, [numbers[place] for place in own])
             images = variation.apply(inputs.repeat(len(own), 1, 1, 1), drawn, self.bounds)
-            made |= dict(zip(own, images.split(len(inputs)), strict=True))
-        outputs = forward(torch.cat([made[number] for number in numbers]))
-        return list(outputs.split(len(inputs)))
+            if len(own) == len(turns):
+                return forward(images)
+            for place, some in zip(own, images.split(len(inputs)), strict=True):
+                made[place] = some
+        return forward(torch.cat(made))
 
     def outputs(self, forward: Forward, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
         """Forward of the neighbours."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from weakspot.core.draws import device_words, mix
-from weakspot.looks.variations import GRAIN, Photometric, Quantity, Range, as_numbers, per_image
+from weakspot.looks.variations import GRAIN, Photometric, Quantity, Range, per_image
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _along(images: Tensor, weights: Tensor, dim: int) -> Tensor:
 
 def grain_keys(grain: Tensor) -> np.ndarray:
     """A word per sample from the number that stands for its grain; uint64, shape (samples,)."""
-    return mix((as_numbers(grain) * 2.0**53).astype(np.uint64))
+    return mix((grain.double().cpu().numpy() * 2.0**53).astype(np.uint64))
 
 
 def unit_pairs(keys: np.ndarray, count: int, device: torch.device) -> tuple[Tensor, Tensor]:

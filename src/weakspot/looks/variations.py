@@ -137,12 +137,12 @@ class Geometric(Variation):
     """A change of place: an affine map of the plane about the image's centre, in pixels, y downwards."""
 
     @abstractmethod
-    def inverse(self, parameters: np.ndarray) -> np.ndarray:
+    def inverse(self, parameters: Tensor) -> Tensor:
         """From a place in the changed image to the place it came from, float64, shape (samples, 3, 3)."""
 
     def change(self, images: Tensor, parameters: Tensor, bounds: Bounds | None) -> Tensor:
         """The warped images; what comes from outside is black."""
-        return warp(images, self.inverse(as_numbers(parameters)), fill=bounds[0] if bounds else 0.0)
+        return warp(images, self.inverse(beside(parameters, images)), fill=bounds[0] if bounds else 0.0)
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,8 @@ class Combined(_Several):
 
     def change(self, images: Tensor, parameters: Tensor, bounds: Bounds | None) -> Tensor:
         """All changes in order."""
-        pending: np.ndarray | None = None
-        numbers, fill = as_numbers(parameters), bounds[0] if bounds else 0.0
+        pending: Tensor | None = None
+        numbers, fill = beside(parameters, images), bounds[0] if bounds else 0.0
         for part, own in self._columns:
             if isinstance(part, Geometric):
                 inverse = part.inverse(numbers[:, own])
@@ -269,9 +269,10 @@ def check_range(variation: Variation, name: str) -> None:
         raise ConfigError(f"{what} is {given!r}, that is from {low:g} to {high:g}: expected {least:g} to {most:g}")
 
 
-def as_numbers(parameters: Tensor) -> np.ndarray:
-    """Parameters where a few numbers are quickest to work on: on a CPU, in numpy; float64."""
-    return parameters.detach().double().cpu().numpy()
+def beside(parameters: Tensor, images: Tensor) -> Tensor:
+    """Parameters where maps are quickest made of them: on the images' GPU, or else on the CPU; float64."""
+    on_gpu = images.device.type == "cuda"
+    return to_device(parameters, images.device).double() if on_gpu else parameters.double().cpu()
 
 
 def per_image(numbers: Tensor, images: Tensor) -> Tensor:

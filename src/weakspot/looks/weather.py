@@ -60,22 +60,38 @@ class Rain(Photometric):
     def alter(self, images: Tensor, parameters: Tensor) -> Tensor:
         """0.7 · blurred(image with streaks)."""
         height, width = images.shape[-2:]
-        pixels = streak_pixels(parameters, self.range[1], height, width, images.device)
-        strength = per_image(parameters[:, 0].clamp(max=1), images)
-        return _piecewise(self._some, images, pixels, strength)
-
-    def _some(self, place: Tensor, images: Tensor, pixels: Tensor, strength: Tensor) -> None:
-        height, width = images.shape[-2:]
         radius = _blur_radius(height, width)
-        opaque = 1.0 if radius else 0.5  # where nothing softens them
-        covered = images.new_zeros(len(images), height * width + 1).scatter_(1, pixels, opaque)
-        wet = torch.lerp(images, images.new_full((), _STREAK_COLOUR), covered[:, :-1].unflatten(1, (1, height, width)))
-        soft, weight = blur_sums(wet, radius)
-        left = 1 - (1 - _DARKER) * strength
-        if self.range[0] >= 1:
-            torch.mul(soft, left / weight, out=place)
-        else:
-            torch.lerp(wet, soft.mul_(1 / weight), strength, out=place).mul_(left)
+        if self.range[0] >= 1 and radius:
+            pixels = streak_pixels(parameters, self.range[1], height, width, images.device, frame=radius)
+            return _piecewise(_in_heavy_rain, images, pixels)
+        pixels = streak_pixels(parameters, self.range[1], height, width, images.device)
+        return _piecewise(_in_rain, images, pixels, per_image(parameters[:, 0].clamp(max=1), images))
+
+
+def _in_heavy_rain(place: Tensor, images: Tensor, pixels: Tensor) -> None:
+    """The image is made darker while it is copied into its frame, so that blurring it is all that remains."""
+    height, width = images.shape[-2:]
+    radius = _blur_radius(height, width)
+    share = _DARKER / _window_weight(radius) ** 2
+    framed = images.new_empty(*images.shape[:2], height + 2 * radius, width + 2 * radius)
+    inner = framed[..., radius:-radius, radius:-radius]
+    torch.mul(images, share, out=inner)
+    framed.flatten(2).scatter_(2, pixels[:, None].expand(-1, images.shape[1], -1), _STREAK_COLOUR * share)
+    framed[..., :radius, :], framed[..., -radius:, :] = framed[..., radius, None, :], framed[..., -radius - 1, None, :]
+    framed[..., :radius], framed[..., -radius:] = framed[..., radius, None], framed[..., -radius - 1, None]
+    window_sums(window_sums(framed, radius, 2), radius, 3, out=place)
+
+
+def _in_rain(place: Tensor, images: Tensor, pixels: Tensor, strength: Tensor) -> None:
+    height, width = images.shape[-2:]
+    radius = _blur_radius(height, width)
+    opaque = 1.0 if radius else 0.5  # where nothing softens them
+    covered = images.new_zeros(len(images), height * width + 1).scatter_(1, pixels, opaque)
+    wet = torch.lerp(images, images.new_full((), _STREAK_COLOUR), covered[:, :-1].unflatten(1, (1, height, width)))
+    soft = F.pad(wet, (radius,) * 4, mode="replicate") if radius else wet
+    if radius:
+        soft = window_sums(window_sums(soft, radius, 2), radius, 3).div_(_window_weight(radius) ** 2)
+    torch.lerp(wet, soft, strength, out=place).mul_(1 - (1 - _DARKER) * strength)
 
 
 @dataclass(frozen=True)
@@ -109,11 +125,14 @@ def _piecewise(function: Callable[..., None], images: Tensor, *others: Tensor) -
     return done
 
 
-def streak_pixels(parameters: Tensor, most: float, height: int, width: int, device: torch.device) -> Tensor:
+def streak_pixels(
+    parameters: Tensor, most: float, height: int, width: int, device: torch.device, *, frame: int = 0
+) -> Tensor:
     """The pixels that streaks cover, counted row by row; int64, shape (samples, as many as there may be).
 
     parameters: amount, slant and grain of each sample. most: the largest amount that there may be; streaks beyond a
-    sample's own amount cover the pixel after the last, which does not exist.
+    sample's own amount cover the pixel below the first column, which is no part of the image. frame: so many pixels
+    about the image are counted too.
     """
     unit = _unit(height, width)
     length, thick = max(_SHORTEST, round(_STREAK * unit)), max(1, round(unit))
@@ -125,9 +144,10 @@ def streak_pixels(parameters: Tensor, most: float, height: int, width: int, devi
     row = ((y * height).long()[..., None] + step) % height
     column = ((x * width)[..., None] + lean * step).floor_().long()
     column = (column[..., None] + beside) % width  # what leaves on one side comes in on the other
-    pixel = row[..., None] * width + column
+    pixel = (row[..., None] + frame) * (width + 2 * frame) + column + frame
     falls = torch.arange(drops, device=device) < per_image(parameters[:, 0] * heavy, x)[..., 0, 0]
-    return torch.where(falls[..., None, None], pixel, height * width).flatten(1)
+    outside = (height + frame) * (width + 2 * frame) + frame
+    return torch.where(falls[..., None, None], pixel, outside).flatten(1)
 
 
 def _unit(height: int, width: int) -> float:
@@ -176,32 +196,19 @@ def _spline(points: int, size: int, dtype: torch.dtype, device: torch.device) ->
     return weights[:, 1:-1].to(device, dtype).contiguous()
 
 
-def blur_sums(images: Tensor, radius: int) -> tuple[Tensor, int]:
-    """Weighted sums over a square of 2·radius + 1 pixels about each pixel, its middle counting more; their weight.
-
-    Beyond the border the image goes on as at the border.
-    """
-    if not radius:
-        return images.clone(), 1
-    sums = F.pad(images, (radius,) * 4, mode="replicate")
-    for dim in (2, 3):
-        sums = _window_sums(sums, radius, dim)
-    return sums, _window_weight(radius) ** 2
-
-
-def _window_sums(padded: Tensor, radius: int, dim: int) -> Tensor:
-    """Sums over 2·radius + 1 neighbours along a dimension; a margin of `radius` at either end is used up.
+def window_sums(framed: Tensor, radius: int, dim: int, *, out: Tensor | None = None) -> Tensor:
+    """Sums over 2·radius + 1 neighbours along a dimension, the middle counting more; a frame of `radius` is used up.
 
     Two windows of a power of two, the widest that fits, one at either end: where they meet, values count twice. So a
     few additions do for any width.
     """
-    window, size, length = padded, 1, padded.shape[dim] - 2 * radius
+    window, size, length = framed, 1, framed.shape[dim] - 2 * radius
     while 2 * size <= 2 * radius + 1:
         shorter = window.shape[dim] - size
         window, size = window.narrow(dim, 0, shorter) + window.narrow(dim, size, shorter), 2 * size
-    return window.narrow(dim, 0, length) + window.narrow(dim, 2 * radius + 1 - size, length)
+    return torch.add(window.narrow(dim, 0, length), window.narrow(dim, 2 * radius + 1 - size, length), out=out)
 
 
 def _window_weight(radius: int) -> int:
-    """The sum of the weights of `_window_sums`: twice the widest window that fits."""
+    """The sum of the weights of `window_sums`: twice the widest window that fits."""
     return int(2 ** (2 * radius + 1).bit_length())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weakspot.core.observation import Observation, Setting
-from weakspot.robustness.measures import answer_entropy, consistency, label_sets, simpson_diversity, variation_ratio
+from weakspot.robustness.measures import consistency, disagreement, label_sets
 
 
 class Answered:
@@ -17,23 +17,30 @@ class Answered:
         self.answers = np.full((len(ids), looks), -1, dtype=np.int64)
         self.right = np.zeros((len(ids), looks), dtype=np.bool_)
         self._used = np.zeros(len(ids), dtype=np.int64)
+        self._right = np.zeros(len(ids), dtype=np.int64)
 
     def add(self, ids: Sequence[str], answers: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Add one look at some of the samples; gives how many right answers and looks each of them has by now."""
-        rows = np.arange(len(ids)) if ids is self._ids else np.array([self._row[name] for name in ids])
+        if ids is self._ids:
+            # nobody was released so far, so all samples have had as many looks
+            place = int(self._used[0])
+            self.answers[:, place], self.right[:, place] = answers, right
+            self._used += 1
+            self._right += right
+            return self._right, self._used
+        rows = np.array([self._row[name] for name in ids])
         places = self._used[rows]
         self.answers[rows, places], self.right[rows, places] = answers, right
         self._used[rows] += 1
-        return self.right[rows].sum(1), self._used[rows]
+        self._right[rows] += right
+        return self._right[rows], self._used[rows]
 
     def measures(self) -> dict[str, np.ndarray]:
         """The tallies and the diversity of the answers of every sample of the batch."""
         return {
-            "right": self.right.sum(1),
+            "right": self._right,
             "used": self._used,
-            "diversity": simpson_diversity(self.answers),
-            "variation_ratio": variation_ratio(self.answers),
-            "entropy": answer_entropy(self.answers),
+            **disagreement(self.answers),
             "consistency": consistency(self.answers),
             "right_as_it_is": self.right[:, 0],
         }
@@ -41,8 +48,8 @@ class Answered:
 
 def answer_numbers(seen: Observation) -> np.ndarray:
     """The answers as numbers of which only equality counts: classes, or sets of labels."""
-    predicted = seen.predicted.cpu().numpy()
-    return label_sets(predicted) if predicted.ndim == 2 else predicted.astype(np.int64)
+    predicted = seen.answers
+    return label_sets(predicted) if predicted.ndim == 2 else predicted.astype(np.int64, copy=False)
 
 
 def answer_columns(target: np.ndarray, predicted: np.ndarray, setting: Setting) -> dict[str, np.ndarray]:

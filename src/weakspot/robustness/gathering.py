@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -126,6 +127,24 @@ def fresh_looks(queries: int, looks: int) -> list[int]:
     [0, 3, 4, 5]
     """
     return [0, *range(queries + 1, looks + 1)]
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """A column on disk in another order; only what is asked for comes into memory."""
+
+    column: np.ndarray
+    order: NDArray[np.intp]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As the column's."""
+        return self.column.shape
+
+    def __getitem__(self, key: Any, /) -> np.ndarray:
+        """Rows by their place in the order, and what is named beside them of each row."""
+        rows, *rest = key if isinstance(key, tuple) else (key,)
+        return np.asarray(self.column[(self.order[rows], *rest)])
 
 
 def in_order(rows: Mapping[str, np.ndarray], ids: Sequence[str]) -> tuple[np.ndarray, dict[str, np.ndarray]]:

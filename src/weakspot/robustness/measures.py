@@ -46,8 +46,7 @@ def simpson_diversity(predictions: ArrayLike) -> Floats:
     >>> simpson_diversity([[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]).round(2).tolist()  # the paper's own examples
     [0.52, 0.36]
     """
-    counts, total = answer_counts(predictions)
-    return np.asarray((counts.astype(np.float64) ** 2).sum(1) / total**2)
+    return disagreement(predictions)["diversity"]
 
 
 def variation_ratio(predictions: ArrayLike) -> Floats:
@@ -56,8 +55,7 @@ def variation_ratio(predictions: ArrayLike) -> Floats:
     >>> variation_ratio([[0, 0, 0, 1]]).tolist()
     [0.25]
     """
-    counts, total = answer_counts(predictions)
-    return np.asarray(1 - counts.max(1) / total)
+    return disagreement(predictions)["variation_ratio"]
 
 
 def answer_entropy(predictions: ArrayLike) -> Floats:
@@ -66,9 +64,18 @@ def answer_entropy(predictions: ArrayLike) -> Floats:
     >>> answer_entropy([[0, 0, 1, 1]]).round(4).tolist()
     [0.6931]
     """
+    return disagreement(predictions)["entropy"]
+
+
+def disagreement(predictions: ArrayLike) -> dict[str, Floats]:
+    """`simpson_diversity`, `variation_ratio` and `answer_entropy` at once, by the names of the columns of a Finding."""
     counts, total = answer_counts(predictions)
     shares = counts / total[:, None]
-    return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(1)) + 0.0
+    return {
+        "diversity": np.asarray((counts.astype(np.float64) ** 2).sum(1) / total**2),
+        "variation_ratio": np.asarray(1 - counts.max(1) / total),
+        "entropy": np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(1)) + 0.0,
+    }
 
 
 def distinct_answers(predictions: ArrayLike) -> Integers:
@@ -100,9 +107,8 @@ def answer_counts(predictions: ArrayLike) -> tuple[Integers, Integers]:
     ordered = np.sort(_checked(predictions), axis=1)
     begins = np.ones(ordered.shape, dtype=np.bool_)
     begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    runs = np.cumsum(begins, axis=1) - 1
-    counts = np.zeros(ordered.shape, dtype=np.int64)
-    np.add.at(counts, (np.arange(len(ordered))[:, None], runs), ordered >= 0)
+    runs = np.cumsum(begins, axis=1) - 1 + ordered.shape[1] * np.arange(len(ordered))[:, None]
+    counts = np.bincount(runs[ordered >= 0], minlength=ordered.size).reshape(ordered.shape)
     return counts, counts.sum(1)
 
 

@@ -71,7 +71,7 @@ class NeighbourAccuracy(Probe):
 
     def right(self, seen: Observation) -> np.ndarray:
         """Which samples are answered rightly, boolean."""
-        return seen.right.cpu().numpy()
+        return seen.right_answers
 
     def answers(self, seen: Observation) -> np.ndarray:
         """The answers as numbers of which only equality counts."""
@@ -79,7 +79,7 @@ class NeighbourAccuracy(Probe):
 
     def known(self, seen: Observation) -> dict[str, np.ndarray]:
         """What to keep of the original: its target and the answer to it."""
-        return {"target": seen.targets.cpu().numpy(), "predicted": seen.predicted.cpu().numpy()}
+        return {"target": seen.targets.cpu().numpy(), "predicted": seen.answers}
 
     def observe(self, seen: Observation) -> Sequence[str] | None:
         """Count the right answers; release those whose verdict is settled."""
@@ -90,7 +90,7 @@ class NeighbourAccuracy(Probe):
         if self._rule is None:
             return None
         settled, _ = self._rule.verdicts(right, used)
-        return [name for name, over in zip(seen.ids, settled, strict=True) if over]
+        return [seen.ids[row] for row in np.flatnonzero(settled)] or None
 
     def close(self, ids: Sequence[str]) -> None:
         """Keep the tallies of the batch."""
@@ -99,18 +99,19 @@ class NeighbourAccuracy(Probe):
     def finish(self) -> Finding:
         """The verdict of every input, the weakest first; the share of weak ones, and how many looks it took."""
         rows = self.tally.read()
-        order = np.argsort(np.array(rows.ids))  # sums must not depend on the order of the data
+        ids = np.array(rows.ids)
+        order = np.argsort(ids)  # sums must not depend on the order of the data
         kept = {name: np.asarray(rows[name])[order] for name in rows if name != "sample"}
         right, used = kept.pop("right"), kept.pop("used")
         rule = self._rule or certain_rule(self.looks + 1, self.cutoff)
         _, weak = rule.verdicts(right, used)
         columns = {
-            "id": np.array(rows.ids)[order],
+            "id": ids[order],
             "weak": weak,
             **accuracy_columns(right, used, self.looks + 1),
             **self.shown(kept),
         }
-        ranked = np.lexsort((columns["id"], columns["at_least"], columns["at_most"]))
+        ranked = np.lexsort((columns["at_least"], columns["at_most"]))  # equal ones stay in the order of the ids
         table = {name: column[ranked] for name, column in columns.items()}
         return self.finding(summary=self._summary(weak, right, used, kept["right_as_it_is"]), table=table)
 

@@ -1,6 +1,7 @@
 """Pictures of the room: an input beside its neighbours, and a map of inputs by their features. numpy alone."""
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,14 @@ def strip_picture(pictures: Sequence[Pixels], right: Sequence[bool], caption: st
     return Picture(png(strip(frames)), caption)
 
 
-def map_picture(places: NDArray[np.float64], accuracy: NDArray[np.float64], pictures: NDArray[np.uint8]) -> Picture:
+class Pictures(Protocol):
+    """Small pictures by their number, in memory or on disk."""
+
+    def __getitem__(self, number: Any, /) -> Pixels:
+        """One of them, (height, width, 3)."""
+
+
+def map_picture(places: NDArray[np.float64], accuracy: NDArray[np.float64], pictures: Pictures) -> Picture:
     """Inputs where their features lie, one per cell of a grid, framed by neighbour accuracy.
 
     Of the inputs in a cell the weakest is shown. places (inputs, 2), accuracy (inputs,), pictures (inputs, height,

@@ -1,7 +1,8 @@
 """What sets weak inputs apart, as plain functions: place among the classes, classes, variations, number of queries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,39 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def class_centres(features: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, Floats]:
+_VALUES_AT_ONCE = 1 << 22
+"""So many values of the features are in memory at a time, however many inputs there are."""
+
+
+class Features(Protocol):
+    """Numbers of shape (inputs, neurons), in memory or on disk, of which some are read at a time."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Inputs and neurons."""
+
+    def __getitem__(self, key: Any, /) -> np.ndarray:
+        """Some rows, or some columns of some rows."""
+
+
+def _rows_at_a_time(features: Features) -> Iterator[slice]:
+    some = max(1, _VALUES_AT_ONCE // max(1, features.shape[1]))
+    return (slice(start, start + some) for start in range(0, features.shape[0], some))
+
+
+def class_centres(features: Features, classes: np.ndarray) -> tuple[np.ndarray, Floats]:
     """The classes that occur, and their centres: the median of every feature over the inputs of the class."""
     present = np.unique(classes)
-    return present, np.stack([np.median(features[classes == each], axis=0) for each in present]).astype(np.float64)
+    return present, np.stack([_median(features, np.flatnonzero(classes == each)) for each in present])
 
 
-def centre_distance_ratio(features: np.ndarray, classes: np.ndarray) -> Floats:
+def _median(features: Features, rows: np.ndarray) -> Floats:
+    some = max(1, _VALUES_AT_ONCE // len(rows))
+    parts = (slice(start, start + some) for start in range(0, features.shape[1], some))
+    return np.concatenate([np.median(features[rows, part].astype(np.float64), axis=0) for part in parts])
+
+
+def centre_distance_ratio(features: Features, classes: np.ndarray) -> Floats:
     """r = (distance to the centre of the own class)/(distance to the nearest other centre), Zhong et al. 2021.
 
     Small well inside a class, about 1 at the border between two. features (inputs, neurons), classes (inputs,).
@@ -36,6 +63,10 @@ def centre_distance_ratio(features: np.ndarray, classes: np.ndarray) -> Floats:
     if len(present) < 2:
         raise DataError("distances between classes need inputs of two classes or more, got one")
     own = np.searchsorted(present, classes)
+    return np.concatenate([_distance_ratio(features[some], own[some], centres) for some in _rows_at_a_time(features)])
+
+
+def _distance_ratio(features: np.ndarray, own: np.ndarray, centres: Floats) -> Floats:
     distances = np.stack([np.linalg.norm(features - centre, axis=1) for centre in centres], 1)
     mine = distances[np.arange(len(own)), own]
     distances[np.arange(len(own)), own] = np.inf
@@ -78,7 +109,7 @@ def diversity_correlation(predictions: np.ndarray, accuracy: np.ndarray, queries
     return np.array([spearman(simpson_diversity(predictions[:, : m + 1]), accuracy) for m in queries])
 
 
-def principal_map(features: np.ndarray) -> Floats:
+def principal_map(features: Features) -> Floats:
     """The two directions in which the features vary most: principal components, (inputs, 2).
 
     Signs are fixed by the largest weight, so that equal features give the same map.
@@ -86,11 +117,17 @@ def principal_map(features: np.ndarray) -> Floats:
     >>> principal_map(np.array([[0.0, 0.0], [2.0, 0.1], [4.0, 0.0]]))[:, 0].round(1).tolist()
     [-2.0, 0.0, 2.0]
     """
-    centred = features.astype(np.float64) - features.mean(0, dtype=np.float64)
-    values, vectors = np.linalg.eigh(centred.T @ centred)
+    parts = list(_rows_at_a_time(features))
+    mean = sum(features[some].sum(0, dtype=np.float64) for some in parts) / features.shape[0]
+    scatter = np.zeros((features.shape[1], features.shape[1]))
+    for some in parts:
+        centred = features[some] - mean
+        scatter += centred.T @ centred
+    values, vectors = np.linalg.eigh(scatter)
     axes = vectors[:, np.argsort(-values, kind="stable")[:2]]
     axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
-    return np.pad(centred @ axes, ((0, 0), (0, 2 - axes.shape[1])))
+    places = np.concatenate([(features[some] - mean) @ axes for some in parts])
+    return np.pad(places, ((0, 0), (0, 2 - axes.shape[1])))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from weakspot.core.tasks import Task
 from weakspot.data.thumbnails import thumbnails
 from weakspot.looks import Neighbour, Rotate, Shift, Variation
 from weakspot.robustness.answers import Answered, answer_columns, answer_numbers, named
-from weakspot.robustness.gathering import features_of, in_order
+from weakspot.robustness.gathering import InOrder, features_of, in_order
 from weakspot.robustness.neighbours import NeighbourAccuracy
 from weakspot.robustness.pictures import map_picture, strip_picture
 from weakspot.robustness.study import apart, centre_distance_ratio, diversity_correlation, principal_map, spans
@@ -73,7 +73,7 @@ class WeakPlaces(Probe):
             self._known = {"features": features_of(seen, self.tap), "target": seen.targets.cpu().numpy()}
             if self.thumbnail and seen.inputs.ndim == 4:
                 self._known["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
-        self._seen.add(seen.ids, answer_numbers(seen), seen.right.cpu().numpy())
+        self._seen.add(seen.ids, answer_numbers(seen), seen.right_answers)
 
     def close(self, ids: Sequence[str]) -> None:
         """Keep the batch."""
@@ -83,11 +83,14 @@ class WeakPlaces(Probe):
     def finish(self) -> Finding:
         """The inputs with their places, the weakest first."""
         rows = self.places.read()
-        ids, kept = in_order(rows, rows.ids)
+        large = {name: rows[name] for name in ("features", "thumbnail") if name in rows}
+        ids, kept = in_order({name: rows[name] for name in rows if name not in large}, rows.ids)
+        by_id = np.argsort(np.array(rows.ids))
+        features = InOrder(large["features"], by_id)
         accuracy = kept["right"] / (self.looks + 1)
         weak = accuracy <= self.cutoff
-        ratio = centre_distance_ratio(kept["features"], kept["target"])
-        place = principal_map(kept["features"])
+        ratio = centre_distance_ratio(features, kept["target"])
+        place = principal_map(features)
         counts = [m for m in (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50) if m < self.looks] + [self.looks]
         flawed = accuracy < 1  # as the paper's table: inputs that are always answered rightly would flatter it
         enough = int(flawed.sum()) > 2
@@ -95,7 +98,8 @@ class WeakPlaces(Probe):
         order = np.lexsort((ids, accuracy))
         table = {"id": ids, "weak": weak, "accuracy": accuracy, "distance_ratio": ratio, "x": place[:, 0]}
         table |= {"y": place[:, 1], **answer_columns(kept["target"], kept["answers"][:, 0], self.setting)}
-        shown = {} if "thumbnail" not in kept else {"map": map_picture(place, accuracy, kept["thumbnail"])}
+        pictures = InOrder(large["thumbnail"], by_id) if "thumbnail" in large else None
+        shown = {} if pictures is None else {"map": map_picture(place, accuracy, pictures)}
         curve = {} if by_queries is None else {"queries": np.array(counts), "correlation": by_queries}
         return self.finding(
             summary={
@@ -161,7 +165,7 @@ class ClassRobustness(Probe):
             self._right = np.zeros(len(seen.ids), dtype=np.int64)
             self._target = seen.targets.cpu().numpy()
             self._classes = seen.outputs.shape[1]
-        self._right += seen.right.cpu().numpy()
+        self._right += seen.right_answers
 
     def close(self, ids: Sequence[str]) -> None:
         """Fold the batch into the counts."""
@@ -264,7 +268,7 @@ class VariationEffects(Probe):
     def observe(self, seen: Observation) -> None:
         """Count looks and right answers by the bin of every quantity."""
         looked, right = np.zeros((2, len(self._quantities), self.bins), dtype=np.int64)
-        parameters, answered = self._look.drawn(seen.ids, seen.number).numpy(), seen.right.cpu().numpy()
+        parameters, answered = self._look.drawn(seen.ids, seen.number).numpy(), seen.right_answers
         for span in spans(self._look.at(seen.number)):
             row, place = self._quantities[span.name, span.unit][0], span.bins(parameters, self.bins)
             looked[row] += np.bincount(place, minlength=self.bins)
@@ -365,7 +369,7 @@ class WeakStrips(Probe):
             images = seen.inputs[seen.inputs.new_tensor(mine).bool()]
             made = seen.look.images(images, ids, seen.number) if isinstance(seen.look, Neighbour) else images
             shown = thumbnails(made, self.size)
-            answers = {"predicted": seen.predicted.cpu().numpy()[mine], "right": seen.right.cpu().numpy()[mine]}
+            answers = {"predicted": seen.answers[mine], "right": seen.right_answers[mine]}
             number = np.full(len(ids), seen.number)
             self.pictures.append(ids, number=number, thumbnail=shown, **answers)
         return [name for name, kept in zip(seen.ids, mine, strict=True) if not kept]
