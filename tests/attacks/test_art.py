@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from weakspot.attacks import bim, carlini_wagner, distortion, fgsm
+from weakspot.attacks import bim, carlini_wagner, distortion, fgsm, jsma
 
 evasion = pytest.importorskip("art.attacks.evasion", reason="adversarial-robustness-toolbox is not installed")
 BOUNDS = (0.0, 1.0)
@@ -66,6 +66,19 @@ def test_carlini_wagner_turns_as_many_as_art_at_no_larger_distance(digit_net, so
     turned = (digit_net(expected).argmax(1) != batch.targets) & (digit_net(found).argmax(1) != batch.targets)
     ours, arts = (distortion(batch.inputs, made)["l2"][turned].mean() for made in (found, expected))
     assert ours <= arts
+
+
+def test_jsma_on_one_logit_is_arts(digit_net, some_digits, art_classifier):
+    """ART counts pixels, not steps, and may take one step more: what needs fewer comes out the same."""
+    batch = some_digits.read(np.arange(37))
+    x, targets, how = batch.inputs, (batch.targets + 1) % 10, {"theta": 1.0, "gamma": 0.3, "bounds": BOUNDS}
+    attack = evasion.SaliencyMapMethod(
+        art_classifier(digit_net.eval(), x.shape[1:]), theta=1.0, gamma=0.3, batch_size=37, verbose=False
+    )
+    expected = torch.from_numpy(attack.generate(x.numpy(), targets.numpy()))
+    found = jsma(digit_net, x, targets, others=False, **how)
+    reached = digit_net(found).argmax(1) == targets
+    assert reached.sum() > 18 and torch.equal(found[reached], expected[reached])
 
 
 def wrong(net, images, labels):

@@ -7,7 +7,7 @@ from torch import nn
 
 from tests.references import attacks as reference
 from weakspot.attacks import bim, carlini_wagner, distortion, fgsm, jsma
-from weakspot.attacks.jsma import best_pairs
+from weakspot.attacks.jsma import best_pairs, steepest_pairs
 from weakspot.attacks.losses import binary_cross_entropy, squared_error
 
 BOUNDS = (0.0, 1.0)
@@ -84,6 +84,25 @@ def test_jsma_agrees_with_the_search_over_all_pairs(tiny_net, tiny_images, answe
     assert (found != tiny_images).any() and (tiny_net(found).argmax(1) == targets).any()
 
 
+def test_jsma_on_probabilities_needs_the_wanted_class_alone(tiny_net, tiny_images, answers):
+    """They sum to 1, so the others lose what it gains: the search over all pairs of all classes finds the same."""
+    targets, softmax = (answers + 1) % 3, nn.Sequential(tiny_net, nn.Softmax(1))
+    how = {"theta": 0.3, "gamma": 0.4, "bounds": BOUNDS}
+    found = jsma(lambda x: tiny_net(x).log_softmax(1), tiny_images, targets, others=False, **how)
+    for x, target, changed in zip(tiny_images, targets, found, strict=True):
+        torch.testing.assert_close(changed, reference.jsma(softmax, x, int(target), 0.3, 0.4, *BOUNDS))
+    assert not torch.equal(found, jsma(tiny_net, tiny_images, targets, **how))
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_jsma_takes_away_as_it_adds_to_the_negative(tiny_net, tiny_images, answers, others):
+    targets, how = (answers + 1) % 3, {"gamma": 0.4, "bounds": BOUNDS, "others": others}
+    less = jsma(tiny_net, tiny_images, targets, theta=-0.3, **how)
+    more = jsma(lambda x: tiny_net(1 - x), 1 - tiny_images, targets, theta=0.3, **how)
+    torch.testing.assert_close(less, 1 - more)
+    assert (less < tiny_images).any() and not (less > tiny_images).any()
+
+
 def test_jsma_by_hand():
     """Pixels 0 and 1 speak for class 1 and against class 0, pixel 2 for both, pixel 3 for none."""
     net = linear([-2.0, -1.0, 3.0, 0.0], [2.0, 1.0, 1.0, 0.0])
@@ -99,6 +118,12 @@ def test_jsma_stops_after_its_share_of_the_pixels():
     far = nn.Sequential(net, Shifted(torch.tensor([100.0, 0.0])))
     changed = jsma(far, x, torch.tensor([1]), theta=1.0, gamma=0.5, bounds=BOUNDS)
     assert int((changed != x).sum()) == 4  # ⌊10 · 0.5 / 2⌋ = 2 steps of two pixels
+
+
+def test_a_share_that_rounds_below_a_whole_step_counts_it():
+    far = nn.Sequential(linear([-1.0] * 100, [1.0] * 100), Shifted(torch.tensor([1000.0, 0.0])))
+    changed = jsma(far, torch.zeros(1, 100), torch.tensor([1]), theta=1.0, gamma=0.58, bounds=BOUNDS)
+    assert int(changed.sum()) == 58  # though 100 · 0.58 / 2 is 28.999… in floating point
 
 
 def test_jsma_leaves_a_sample_alone_that_no_pair_helps():
@@ -139,6 +164,17 @@ def test_the_best_pair_is_that_of_all_pairs(seed):
         if products:
             chosen = (int(max(first[row], second[row])), int(min(first[row], second[row])))
             assert products[chosen] == pytest.approx(max(products.values()))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_steepest_pair_is_the_best_where_both_sums_are_one(seed):
+    rng = np.random.default_rng(seed)
+    own = torch.from_numpy(rng.normal(size=(20, 9)) - 1)  # some rows have no two that are positive together
+    free = torch.from_numpy(rng.random((20, 9)) < 0.4)
+    *pixels, found = steepest_pairs(own, free)
+    *expected, there = best_pairs(own, own, free)
+    assert torch.equal(found, there) and found.any() and not found.all()
+    assert torch.equal(torch.stack(pixels).sort(0).values[:, found], torch.stack(expected).sort(0).values[:, found])
 
 
 def test_carlini_wagner_agrees_with_the_reference(tiny_net, tiny_images, answers):

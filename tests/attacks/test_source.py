@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from dataclasses import FrozenInstanceError
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from weakspot.attacks import (
     RelevantNoise,
     Together,
     attack_batch,
+    jsma,
 )
 from weakspot.core.errors import ConfigError, DataError, RunError, SubjectError
 from weakspot.core.examine import examine
@@ -209,11 +211,39 @@ def test_probabilities_are_attacked_through_their_logarithm(digit_net, some_digi
     for attack in (Fgsm(epsilon=0.05), CarliniWagner(search_steps=2, iterations=10, learning_rate=0.2)):
         expected, found = (whole(Attacked(some_digits, subject, attack))[0] for subject in (logits, softmax))
         assert np.isclose(found, expected, atol=1e-3).mean() > 0.95
-    with pytest.raises(ConfigError, match="on='probabilities'"):
-        Attacked(some_digits, softmax, Jsma())
-    on = Jsma(on="probabilities", gamma=0.2)
-    expected, found = (whole(Attacked(some_digits, subject, on))[0] for subject in (logits, softmax))
+    for on in ("logits", "one_logit"):
+        with pytest.raises(ConfigError, match="on='probabilities'"):
+            Attacked(some_digits, softmax, Jsma(on=on))
+    likely = Jsma(on="probabilities", gamma=0.2)
+    expected, found = (whole(Attacked(some_digits, subject, likely))[0] for subject in (logits, softmax))
     assert np.isclose(found, expected, atol=1e-3).mean() > 0.95
+
+
+def test_a_subject_is_attacked_in_the_ways_it_runs(digit_net, digit_subject, some_digits):
+    quick = Subject(digit_net, classes=10, scores="logits", bounds=(0, 1), precision="bf16")
+    exact, rough = (Attacked(some_digits, subject, Bim(epsilon=0.1)) for subject in (digit_subject, quick))
+    assert 0.9 < np.isclose(whole(rough)[0], whole(exact)[0], atol=1e-4).mean() < 1
+    with quick.borrowed(), torch.no_grad():
+        answers = quick.quick(compiled=False)(torch.from_numpy(whole(rough)[0])).argmax(1)
+    targets = some_digits.read(np.arange(37)).targets
+    assert (rough.outcome.columns["success"] == (answers != targets).numpy()).all()
+    noisy = [whole(Attacked(some_digits, subject, RelevantNoise()))[0] for subject in (digit_subject, quick)]
+    assert (noisy[0] == noisy[1]).all()  # relevance is always that of float32
+
+
+def test_jsma_goes_by_the_slopes_that_it_is_asked_for(digit_net, digit_subject, some_digits):
+    batch = some_digits.read(np.arange(37))
+    wanted = torch.full_like(batch.targets, 3)
+    made = {}
+    for on, forward in {
+        "logits": digit_net,
+        "probabilities": lambda x: digit_net(x).log_softmax(1),
+        "one_logit": digit_net,
+    }.items():
+        made[on] = whole(Attacked(some_digits, digit_subject, Jsma(on=on, toward=3)))[0]
+        how = {"theta": 1.0, "gamma": 0.145, "bounds": (0, 1), "others": on == "logits"}
+        assert (made[on] == jsma(forward, batch.inputs, wanted, **how).numpy()).all()
+    assert not any(np.array_equal(made[a], made[b]) for a, b in combinations(made, 2))
 
 
 @pytest.mark.parametrize("task", ["multilabel", "regression", "keypoints", "segmentation"])

@@ -23,7 +23,7 @@ def fgsm(
     minus. epsilon is in the units of the inputs; `bounds` are the smallest and largest value an input may have.
     """
     uphill = slope(forward, inputs, answers, loss)[0].sign_()
-    return (inputs + (-epsilon if targeted else epsilon) * uphill).clamp_(*bounds)
+    return inputs.add(uphill, alpha=-epsilon if targeted else epsilon).clamp_(*bounds)
 
 
 def bim(
@@ -45,12 +45,13 @@ def bim(
     `stop_early`: a sample whose class has turned is left as it is, which is nearer and cheaper; the paper goes on.
     """
     low, high = (inputs - epsilon).clamp_(min=bounds[0]), (inputs + epsilon).clamp_(max=bounds[1])
-    changed, rows = inputs.clone(), torch.arange(len(inputs), device=inputs.device)
+    changed = inputs.clone()
+    rows = torch.arange(len(inputs), device=inputs.device) if stop_early else slice(None)  # a slice copies nothing
     for _ in range(iterations):
         uphill, outputs = slope(forward, changed[rows], answers[rows], loss)
-        if stop_early:
+        if isinstance(rows, Tensor):
             going = (outputs.argmax(1) == answers[rows]) != targeted
             rows, uphill = rows[going], uphill[going]
-        stepped = changed[rows] + (-step if targeted else step) * uphill.sign_()
+        stepped = changed[rows].add(uphill.sign_(), alpha=-step if targeted else step)
         changed[rows] = stepped.clamp_(low[rows], high[rows])
     return changed

@@ -1,5 +1,7 @@
 """The Jacobian-based saliency map attack: two pixels at a time, those that speak most for another class."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -18,22 +20,28 @@ def jsma(
     gamma: float,
     bounds: tuple[float, float],
     targeted: bool = True,
+    others: bool = True,
 ) -> Tensor:
     """Jacobian-based saliency map attack [papernot2016], Algorithms 2 and 3.
 
     In each step the two pixels p, q that maximise −α β change by `theta`, where α = Σ_{i∈{p,q}} ∂Z_t/∂x_i > 0 and
     β = Σ_{i∈{p,q}} Σ_{j≠t} ∂Z_j/∂x_i < 0 for the wanted class t (for negative theta α < 0 < β). A sample is left
     alone once it is t, after ⌊features · gamma / 2⌋ steps, or when no pair is left; a pixel leaves the search when it
-    reaches its bound. Not `targeted`: `classes` are those to leave, and both signs turn (NT-JSMA, [wiyatno2018]).
+    reaches its bound. (The paper's search begins with all pixels; here those that start at their bound are left out,
+    since they cannot change.) Not `targeted`: `classes` are those to leave, and both signs turn (NT-JSMA,
+    [wiyatno2018]). Not `others`: β is taken for −α, as it is of outputs that sum to a constant; then the pair is that
+    of the two largest ∂Z_t/∂x_i, and one way back is enough.
 
-    inputs (samples, …), each number a pixel; classes (samples,). `forward` gives logits Z, which the paper uses, or
-    probabilities.
+    inputs (samples, …), each number a pixel; classes (samples,). `forward` gives logits Z, which the paper uses, or,
+    without `others`, logarithms of probabilities: their slopes are those of the probabilities but for one factor per
+    sample, which chooses no other pair, and do not vanish.
     """
     changed = inputs.flatten(1).clone()
     limit = bounds[1] if theta > 0 else bounds[0]
     free = changed != limit
     active = torch.arange(len(inputs), device=inputs.device)
-    steps = int(changed.shape[1] * gamma / 2)
+    steps = math.floor(round(changed.shape[1] * gamma / 2, 9))  # 100 features · 0.58 / 2 are 29, not 28.999…
+    sign = 1 if targeted == (theta > 0) else -1
     for number in range(steps + 1):
         with torch.enable_grad():
             leaf = changed[active].requires_grad_()
@@ -41,9 +49,8 @@ def jsma(
         wanted = (outputs.argmax(1) == classes[active]) != targeted
         if number == steps or not wanted.any():
             break
-        alpha, beta = _jacobian(outputs, leaf, classes[active], wanted)
-        sign = 1 if targeted == (theta > 0) else -1
-        first, second, found = best_pairs(sign * alpha, -sign * beta, free[active[wanted]])
+        left = free[active[wanted]]
+        first, second, found = _pairs(outputs, leaf, classes[active], wanted, left, sign=sign, others=others)
         active = active[wanted][found]
         for pixel in (first[found], second[found]):
             values = (changed[active, pixel] + theta).clamp_(*bounds)
@@ -54,10 +61,22 @@ def jsma(
     return changed.view_as(inputs)
 
 
-def _jacobian(outputs: Tensor, leaf: Tensor, classes: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """∂Z_t/∂x and Σ_{j≠t} ∂Z_j/∂x of some samples: two ways back, however many classes there are."""
-    own = input_gradient(outputs.gather(1, classes[:, None]).sum(), leaf, again=True)[rows]
-    return own, input_gradient(outputs.sum(), leaf)[rows] - own
+def _pairs(
+    outputs: Tensor, leaf: Tensor, classes: Tensor, rows: Tensor, free: Tensor, *, sign: int, others: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best pair of the samples at `rows`, from α and β: at most two ways back, however many classes there are."""
+    own = outputs.gather(1, classes[:, None]).sum()
+    alpha = sign * input_gradient(own, leaf, again=others)[rows]
+    if not others:
+        return steepest_pairs(alpha, free)
+    beta = sign * input_gradient(outputs.sum(), leaf)[rows] - alpha
+    return best_pairs(alpha, -beta, free)
+
+
+def steepest_pairs(own: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As `best_pairs` where b = a: the two free pixels with the largest a, if their sum is positive."""
+    largest, pixels = own.masked_fill(~free, _NEVER).topk(2, dim=1)
+    return pixels[:, 0], pixels[:, 1], largest.sum(1) > 0
 
 
 def best_pairs(own: Tensor, others: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -15,6 +15,7 @@ from weakspot.attacks.jsma import jsma
 from weakspot.attacks.losses import logits_of, loss_of
 from weakspot.attacks.noise import gaussian, noisy, pixel_count, random_pixels, relevant_pixels
 from weakspot.core.errors import ConfigError
+from weakspot.core.look import Forward
 from weakspot.core.subject import Subject
 from weakspot.core.tasks import Task
 from weakspot.relevance import Method, Output, Winner, deep_importance, propagation
@@ -64,8 +65,9 @@ class RelevantNoise(Attack):
         """x + N(0, σ²) at the pixels that speak most for the winning class, or for the outputs of a regression."""
         count, model = pixel_count(case.inputs, self.share), case.subject.model
         assert isinstance(model, nn.Module)
-        with torch.enable_grad(), propagation(model, self.method, conservation=False, forward=case.forward) as trace:
-            outputs = case.forward(trace.watch(case.inputs))
+        plain = case.subject.forward  # relevance is always worked out in float32
+        with torch.enable_grad(), propagation(model, self.method, conservation=False, forward=plain) as trace:
+            outputs = plain(trace.watch(case.inputs))
         start = Winner() if case.subject.task in ("classification", "multilabel") else Output()
         pixels = relevant_pixels(trace.relevance(outputs, start=start).input, count)
         return _with_noise(case, pixels, self.sigma)
@@ -129,13 +131,14 @@ class Jsma(Directed):
     theta: how much a chosen pixel changes, in the units of the inputs; negative to take away.
     gamma: share of the features that may be chosen (each channel of a pixel is one), two per step.
     toward: a class to reach, as for `Fgsm`, random by default; None to leave the right one by any way (NT-JSMA).
-    on: whether saliency is that of the "logits", as in the paper, or of the "probabilities".
+    on: whose slopes count: those of all "logits", as in the paper; of "probabilities", where the others lose what the
+        wanted class gains; or of "one_logit", the wanted class's alone, as in the adversarial robustness toolbox.
     """
 
     theta: float = 1.0
     gamma: float = 0.145
     toward: Toward | None = "random"
-    on: Literal["logits", "probabilities"] = "logits"
+    on: Literal["logits", "probabilities", "one_logit"] = "logits"
     tasks: ClassVar[tuple[Task, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
@@ -146,18 +149,17 @@ class Jsma(Directed):
     def check(self, subject: Subject) -> None:
         """Logits cannot be had from probabilities: one number per sample is lost, which saliency depends on."""
         super().check(subject)
-        if self.on == "logits" and subject.scores == "probabilities":
+        if self.on != "probabilities" and subject.scores == "probabilities":
             raise ConfigError("Jsma: the model gives probabilities, so saliency must be theirs: on='probabilities'")
 
     def change(self, case: Case) -> Tensor:
-        """`jsma` on logits or probabilities."""
-        outputs = logits_of(case.forward, "classification", case.subject.scores)
-        if self.on == "probabilities":
-            direct = case.subject.scores == "probabilities"
-            outputs = case.forward if direct else lambda inputs: case.forward(inputs).softmax(1)
+        """`jsma` on logits, or on logarithms of probabilities, which keep a slope where probabilities round to 0."""
+        logits = logits_of(case.forward, "classification", case.subject.scores)
+        log_probabilities: Forward = lambda inputs: logits(inputs).log_softmax(1)  # noqa: E731
         return jsma(
-            outputs, case.inputs, case.goal.answers, theta=self.theta, gamma=self.gamma, bounds=case.bounds,
-            targeted=case.goal.targeted,
+            log_probabilities if self.on == "probabilities" else logits, case.inputs, case.goal.answers,
+            theta=self.theta, gamma=self.gamma, bounds=case.bounds, targeted=case.goal.targeted,
+            others=self.on == "logits",
         )  # fmt: skip
 
 

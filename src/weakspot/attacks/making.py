@@ -18,10 +18,12 @@ def attack_batch(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The changed inputs, and the columns of their `Outcome`, each (samples,). The model comes back as it was.
 
-    `against` says which answers are to be left: the true ones ("target") or the model's own ("prediction").
+    `against` says which answers are to be left: the true ones ("target") or the model's own ("prediction"). The model
+    runs in the ways that the subject asks for, but not compiled: batches shrink as samples are done.
     """
     attack.check(subject)
-    with subject.borrowed() as forward:
+    with subject.borrowed():
+        forward = subject.quick(compiled=False)
         here = batch.to(subject.device)
         _check_within(here, required_bounds(subject))
         with torch.no_grad():
