@@ -11,7 +11,7 @@ import pytest
 from weakspot.core import finding as module
 from weakspot.core.digest import digest_file
 from weakspot.core.errors import ConfigError, RunError
-from weakspot.core.finding import Estimate, Finding, Picture, verify
+from weakspot.core.finding import Estimate, Finding, Picture, table_of, verify
 
 HOSTILE = [
     "",
@@ -303,3 +303,20 @@ def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match=r"cannot write .*file/x: Not a directory"):
         Finding("x").save(tmp_path / "file" / "x")
+
+
+def test_a_notebook_shows_numbers_rows_and_pictures_and_runs_no_name():
+    hostile = "<script>alert(1)</script>"
+    columns = {"id": np.array([hostile, *map(str, range(9))]), "when": np.arange(10).astype("datetime64[ns]")}
+    found = Finding(
+        "x",
+        about=hostile,
+        summary={hostile: Estimate(0.5, 0.25, 0.75, 0.95, hostile)},
+        table=table_of(columns),
+        media={f'"{i}': Picture(b"png", hostile) for i in range(5)},
+    )
+    shown = found._repr_html_()
+    assert "<script>" not in shown and "0.5 (0.25 to 0.75)" in shown
+    assert shown.count("<table>") == 2 and shown.count("<tr>") == 2 + 6 and shown.count("<img ") == 3
+    assert 'src="data:image/png;base64,cG5n"' in shown and 'alt="Picture &quot;0"' in shown
+    assert Finding("bare")._repr_html_() == "<p><b>bare</b> </p>"

@@ -4,7 +4,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from weakspot.report.figures import HEIGHT, WIDTH, Axis, curve, linear_axis, log_axis
+from weakspot.report.axes import Axis, linear_axis, log_axis
+from weakspot.report.figures import HEIGHT, curve
+from weakspot.report.svg import WIDTH
 from weakspot.report.wording import percent
 
 

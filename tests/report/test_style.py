@@ -38,6 +38,13 @@ def test_text_is_readable_on_every_ground(which: str, text: str, ground: str) ->
     assert contrast(colours[text], colours[ground]) >= 4.5
 
 
+@pytest.mark.parametrize("which", ["light", "dark", "paper"])
+@pytest.mark.parametrize("line", ["accent", "mark", "green", "violet", "teal", "ochre"])
+def test_lines_of_a_figure_stand_out_from_the_ground(which: str, line: str) -> None:
+    colours = palette(which)
+    assert contrast(colours[line], colours["paper"]) >= 3
+
+
 def test_every_colour_has_a_dark_counterpart() -> None:
     assert palette("light").keys() == palette("dark").keys()
     assert all(palette("light")[name] != palette("dark")[name] for name in palette("light"))

@@ -7,9 +7,11 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -26,6 +28,8 @@ FORMAT = "weakspot-finding"
 VERSION = 1
 TABLE = "table.parquet"
 _BLOCK = 1 << 20
+_NOTEBOOK_ROWS = 5
+_NOTEBOOK_PICTURES = 3
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -97,6 +101,18 @@ class Finding:
         """The same Finding with these entries of the provenance set."""
         return replace(self, provenance={**self.provenance, **entries})
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the numbers with their intervals, the first rows of the table, the first pictures."""
+        numbers = [[name, str(estimate), estimate.about] for name, estimate in self.summary.items()]
+        table = "" if self.table is None else _html_table(self.table.column_names, _first_rows(self.table))
+        pictures = "".join(
+            f'<figure><img alt="Picture {escape(key)}" src="data:image/png;base64,{b64encode(shown.png).decode()}">'
+            f"<figcaption>{escape(shown.caption)}</figcaption></figure>"
+            for key, shown in list(self.media.items())[:_NOTEBOOK_PICTURES]
+        )
+        head = f"<p><b>{escape(self.name)}</b> {escape(self.about)}</p>"
+        return head + _html_table(["number", "value", "about"], numbers) + pictures + table
+
     def save(self, folder: Path) -> None:
         """Write the Finding as a folder, whole or not at all."""
         with whole_folder(folder) as scratch, writing(folder):
@@ -147,6 +163,21 @@ class Finding:
                 "provenance": self.provenance,
             }
         )
+
+
+def _first_rows(table: "pa.Table") -> list[tuple[Any, ...]]:
+    import pyarrow as pa
+
+    first = [column.slice(0, _NOTEBOOK_ROWS) for column in table.columns]
+    # Python's own dates have no nanoseconds, and pyarrow refuses to drop them
+    plain = [column.cast(pa.string()) if pa.types.is_temporal(column.type) else column for column in first]
+    return list(zip(*(column.to_pylist() for column in plain), strict=True))
+
+
+def _html_table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    lines = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if rows else ""
 
 
 def table_of(columns: Mapping[str, Any]) -> "pa.Table":

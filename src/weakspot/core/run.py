@@ -72,10 +72,16 @@ class Run:
 
     def verify(self) -> None:
         """Raise if any byte of any Finding differs from what the manifest says."""
-        for name, written in self.manifest()["findings"].items():
-            verify(self.finding_folder(name))
-            if self[name].digest != written:
-                raise RunError(f"{self.finding_folder(name)} is not the Finding that the manifest names: examine again")
+        for name in self.names():
+            self.verified(name)
+
+    def verified(self, name: str) -> Finding:
+        """A Finding of which every byte is as the manifest says."""
+        verify(self.finding_folder(name))
+        finding = self[name]
+        if finding.digest != self.manifest()["findings"][name]:
+            raise RunError(f"{self.finding_folder(name)} is not the Finding that the manifest names: examine again")
+        return finding
 
     def finding_folder(self, name: str) -> Path:
         """Where a Finding of that name lies."""

@@ -1,43 +1,39 @@
-"""The kinds of figure a report knows, each a pure function from arrays to SVG text.
+"""Figures of quantities against quantities, each a pure function from arrays to SVG text: curve, scatter, histogram.
 
-Rooms name a kind and never plot. Colours come from the page: what must stand out has a class, all else is drawn in the
-colour of the text, so a figure also reads well on its own.
+Rooms name arrays and never plot; `weakspot.report.recipes` says which arrays become which figure. What cannot be drawn
+gives "".
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil, floor, log10
-from typing import Any
+from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from weakspot.report.axes import Axis, Wording, is_real, linear_axis, log_axis
+from weakspot.report.svg import (
+    LETTER,
+    RIGHT,
+    TOP,
+    WIDTH,
+    canvas,
+    draw_across,
+    draw_up,
+    hint,
+    legend,
+    legend_height,
+    line,
+    margin,
+    series,
+    shape,
+    text,
+    written,
+)
 from weakspot.report.wording import number
 
-WIDTH, HEIGHT = 420, 260
-RIGHT, TOP, BOTTOM = 402.0, 34.0, 212.0
-_FONT = 13
-_LETTER = 7.4
-"""About how wide a letter is: a server cannot measure text."""
-
-Wording = Callable[[float], str]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Values from `low` to `high` drawn from `start` to `stop`, with marked values."""
-
-    low: float
-    high: float
-    start: float
-    stop: float
-    ticks: tuple[float, ...]
-    log: bool = False
-
-    def at(self, value: float) -> float:
-        """Where a value is drawn."""
-        low, high, own = (log10(v) if self.log else v for v in (self.low, self.high, value))
-        return self.start + (self.stop - self.start) * ((own - low) / (high - low) if high > low else 0.5)
+HEIGHT = 260
+BOTTOM = 212.0
+MOST_POINTS = 4000
+MOST_LINES = 12
 
 
 def curve(
@@ -47,28 +43,129 @@ def curve(
     x_label: str,
     y_label: str,
     log_x: bool = False,
+    band: tuple[np.ndarray, np.ndarray] | None = None,
     x_text: Wording = number,
     y_text: Wording = number,
 ) -> str:
     """A line through the points (x, y), its last point named; "" if there is no point that can be drawn.
 
-    x and y: shape (points,). `x_text` and `y_text` put values into words.
+    x and y: shape (points,). `band` is the lower and upper end of the interval of each point. `x_text` and `y_text` put
+    values into words.
     """
     points = drawable(x, y, log_x=log_x)
     if not len(points):
         return ""
-    up = linear_axis(np.append(points[:, 1], 0.0), BOTTOM, TOP)
-    left = 12 + _LETTER * max(len(y_text(tick)) for tick in up.ticks)
-    across = (log_axis if log_x else linear_axis)(points[:, 0], left, RIGHT)
+    edges = [drawable(x, edge, log_x=log_x) for edge in band or ()]
+    heights = np.concatenate([points[:, 1], *(edge[:, 1] for edge in edges)])
     (first_x, first_y), (last_x, last_y) = points[0], points[-1]
     told = f"{y_label} by {x_label}: {y_text(first_y)} at {x_text(first_x)}, {y_text(last_y)} at {x_text(last_x)}"
-    svg = _canvas(told)
-    _draw_axes(svg, across, up, x_text, y_text)
-    _text(svg, (left + RIGHT) / 2, HEIGHT - 8, x_label, anchor="middle")
-    _text(svg, 2, 14, y_label)
-    places = [(across.at(px), up.at(py)) for px, py in points]
-    _draw_line(svg, places, y_text(last_y))
-    return ET.tostring(svg, encoding="unicode")
+    svg = canvas(told, HEIGHT)
+    across, up = _frame(svg, points[:, 0], heights, x_label, y_label, log_x, x_text, y_text)
+    if len(edges) == 2 and len(edges[0]) == len(edges[1]):
+        around = np.concatenate([edges[0], edges[1][::-1]])
+        shape(svg, "polygon", points=_path(around, across, up), class_="band", stroke="none")
+    shape(svg, "polyline", points=_path(points, across, up), fill="none", class_="accent", stroke_width="2.5")
+    end_x, end_y = across.at(last_x), up.at(last_y)
+    shape(svg, "circle", cx=end_x, cy=end_y, r=4, class_="accent dot")
+    falling = len(points) > 1 and points[-2, 1] > last_y
+    text(svg, end_x, end_y + (20 if falling else -10), y_text(last_y), anchor="end", font_weight="600")
+    return written(svg)
+
+
+def curves(
+    x: np.ndarray,
+    lines: Mapping[str, np.ndarray],
+    *,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    x_text: Wording = number,
+    y_text: Wording = number,
+) -> str:
+    """Several lines over the same x, with a legend; the first twelve are drawn.
+
+    x: shape (points,); each line: shape (points,).
+    """
+    found = {name: drawable(x, y, log_x=log_x) for name, y in lines.items()}
+    drawn = {name: points for name, points in found.items() if len(points)}
+    drawn = dict(list(drawn.items())[:MOST_LINES])
+    if not drawn:
+        return ""
+    every = np.concatenate(list(drawn.values()))
+    ends = ", ".join(f"{name} {y_text(points[-1, 1])}" for name, points in drawn.items())
+    svg = canvas(f"{y_label} by {x_label}; at the end: {ends}", HEIGHT + legend_height(list(drawn)))
+    across, up = _frame(svg, every[:, 0], every[:, 1], x_label, y_label, log_x, x_text, y_text)
+    for place, (name, points) in enumerate(drawn.items()):
+        path = _path(points, across, up)
+        hint(shape(svg, "polyline", points=path, fill="none", stroke_width="2.5", **series(place)), name)
+    legend(svg, list(drawn), HEIGHT + 12)
+    return written(svg)
+
+
+def scatter(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    x_label: str,
+    y_label: str,
+    marked: np.ndarray | None = None,
+    names: tuple[str, str] = ("marked", "others"),
+) -> str:
+    """A dot for each point (x, y); `marked` ones stand out, and `names` says what they and the others are.
+
+    x, y and marked: shape (points,). Of more than 4,000 points every second, third … is drawn.
+    """
+    if np.ndim(x) != 1 or np.shape(x) != np.shape(y) or not is_real(x, y):
+        return ""
+    out = np.zeros(len(x), bool) if marked is None else np.asarray(marked, bool)
+    points = np.column_stack([x, y, out]).astype(np.float64)
+    points = points[np.isfinite(points).all(1)]
+    if not len(points):
+        return ""
+    points = points[:: -(-len(points) // MOST_POINTS)]
+    kinds = [name for name, some in zip(names, (out.any(), (~out).any()), strict=True) if some]
+    told = f"{len(points):,} points: {y_label} against {x_label}"
+    svg = canvas(told, HEIGHT + (24 if marked is not None else 0))
+    across, up = _frame(svg, points[:, 0], points[:, 1], x_label, y_label, False, number, number, zero=False)
+    for value, style in ((0.0, "dots"), (1.0, "dots marked")):
+        own = points[points[:, 2] == value]
+        if len(own):
+            path = "".join(f"M{across.at(px):.1f} {up.at(py):.1f}h0" for px, py, _ in own)
+            shape(svg, "path", d=path, class_=style, fill="none")
+    if marked is not None:
+        _kinds(svg, kinds, names)
+    return written(svg)
+
+
+def histogram(
+    counts: np.ndarray,
+    edges: np.ndarray,
+    *,
+    x_label: str,
+    y_label: str = "inputs",
+    marked: np.ndarray | None = None,
+    names: tuple[str, str] = ("marked", "others"),
+    x_text: Wording = number,
+) -> str:
+    """A column for each bin; `marked` of its counts stand out at its foot.
+
+    counts and marked: shape (bins,); edges: shape (bins + 1,).
+    """
+    heights, borders = np.asarray(counts), np.asarray(edges)
+    if heights.ndim != 1 or borders.shape != (len(heights) + 1,) or not is_real(heights, borders) or not heights.sum():
+        return ""
+    tallest = int(heights.argmax())
+    told = (
+        f"{number(int(heights.sum()))} {y_label} by {x_label}; "
+        f"most, {number(int(heights[tallest]))}, from {x_text(borders[tallest])} to {x_text(borders[tallest + 1])}"
+    )
+    svg = canvas(told, HEIGHT + (24 if marked is not None else 0))
+    across, up = _frame(svg, borders, heights, x_label, y_label, False, x_text, number)
+    _columns(svg, heights, borders, across, up, "column")
+    if marked is not None:
+        _columns(svg, np.asarray(marked), borders, across, up, "column marked")
+        _kinds(svg, list(names), names)
+    return written(svg)
 
 
 def drawable(x: np.ndarray, y: np.ndarray, *, log_x: bool) -> np.ndarray:
@@ -78,89 +175,54 @@ def drawable(x: np.ndarray, y: np.ndarray, *, log_x: bool) -> np.ndarray:
     [[3.0, 0.5]]
     """
     first, second = np.asarray(x), np.asarray(y)
-    if first.ndim != 1 or first.shape != second.shape or not (_is_real(first) and _is_real(second)):
+    if first.ndim != 1 or first.shape != second.shape or not is_real(first, second):
         return np.empty((0, 2))
     points = np.column_stack([first, second]).astype(np.float64)
     keep = np.isfinite(points).all(1) & ((points[:, 0] > 0) | (not log_x))
     return np.asarray(points[keep][np.argsort(points[keep, 0], kind="stable")])
 
 
-def linear_axis(values: np.ndarray, start: float, stop: float) -> Axis:
-    """An axis that ends on round numbers around the values.
-
-    >>> linear_axis(np.array([0.0, 0.17]), 0, 1).ticks
-    (0.0, 0.05, 0.1, 0.15, 0.2)
-    """
-    low, high = float(values.min()), float(values.max())
-    high = high if high > low else low + 1
-    step = round_step(high - low)
-    ticks = tuple(float(f"{index * step:.12g}") for index in range(floor(low / step), ceil(high / step) + 1))
-    return Axis(ticks[0], ticks[-1], start, stop, ticks)
-
-
-def round_step(span: float) -> float:
-    """A round distance between marks, so that about four fit into the span."""
-    power = 10.0 ** floor(log10(span / 4))
-    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power * 5 >= span)
-
-
-def log_axis(values: np.ndarray, start: float, stop: float) -> Axis:
-    """A logarithmic axis from the smallest to the largest value: powers of ten, and the largest value, are marked.
-
-    >>> log_axis(np.array([1.0, 599.0]), 0, 1).ticks
-    (1.0, 10.0, 100.0, 599.0)
-    """
-    low, high = float(values.min()), float(values.max())
-    powers = (10.0**exponent for exponent in range(ceil(log10(low)), ceil(log10(high))))
-    return Axis(low, high, start, stop, (*powers, high), log=True)
+def _frame(
+    svg: ET.Element,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    x_label: str,
+    y_label: str,
+    log_x: bool,
+    x_text: Wording,
+    y_text: Wording,
+    *,
+    zero: bool = True,
+) -> tuple[Axis, Axis]:
+    """Both axes with their names; the upward one begins at zero unless told otherwise."""
+    up = linear_axis(np.append(ys, 0.0) if zero else ys, BOTTOM, TOP)
+    left = margin([y_text(tick) for tick in up.ticks])
+    across = (log_axis if log_x else linear_axis)(xs, left, RIGHT)
+    draw_up(svg, up, y_text, left)
+    draw_across(svg, across, x_text, BOTTOM)
+    room = int((WIDTH - 4) / LETTER)
+    text(svg, (left + RIGHT) / 2, HEIGHT - 8, x_label[:room], anchor="middle")
+    text(svg, 2, 14, y_label[:room])
+    return across, up
 
 
-def _is_real(array: np.ndarray) -> bool:
-    return array.dtype.kind in "biuf"
+def _path(points: np.ndarray, across: Axis, up: Axis) -> str:
+    return " ".join(f"{across.at(x):.1f},{up.at(y):.1f}" for x, y in points)
 
 
-def _canvas(told: str) -> ET.Element:
-    return ET.Element(
-        "svg",
-        {
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "role": "img",
-            "aria-label": told,
-            "font-family": "inherit",
-            "font-size": str(_FONT),
-            "fill": "currentColor",
-        },
-    )
+def _columns(svg: ET.Element, heights: np.ndarray, edges: np.ndarray, across: Axis, up: Axis, style: str) -> None:
+    places = [across.at(float(edge)) for edge in edges]
+    for left, right, height in zip(places[:-1], places[1:], heights, strict=True):
+        top = up.at(float(height))
+        if height:
+            attributes = {"x": left, "y": top, "width": max(right - left - 0.6, 0.6), "height": BOTTOM - top}
+            shape(svg, "rect", class_=style, stroke="none", **attributes)
+    line(svg, across.start, BOTTOM, RIGHT, BOTTOM)
 
 
-def _draw_axes(svg: ET.Element, across: Axis, up: Axis, x_text: Wording, y_text: Wording) -> None:
-    for tick in up.ticks:
-        place = up.at(tick)
-        _shape(svg, "line", x1=across.start, x2=RIGHT, y1=place, y2=place, **{"stroke-opacity": "0.2"})
-        _text(svg, across.start - 8, place + 4, y_text(tick), anchor="end")
-    free = float(WIDTH)
-    for tick in reversed(across.ticks):
-        place, half = across.at(tick), _LETTER * len(x_text(tick)) / 2
-        _shape(svg, "line", x1=place, x2=place, y1=BOTTOM, y2=BOTTOM + 5)
-        middle = min(place, WIDTH - half)
-        if middle + half <= free:
-            _text(svg, middle, BOTTOM + 20, x_text(tick), anchor="middle")
-            free = middle - half - _LETTER
-
-
-def _draw_line(svg: ET.Element, places: list[tuple[float, float]], last: str) -> None:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    _shape(svg, "polyline", points=path, fill="none", **{"class": "accent", "stroke-width": "2.5"})
-    end_x, end_y = places[-1]
-    _shape(svg, "circle", cx=end_x, cy=end_y, r=4, **{"class": "accent dot"})
-    _text(svg, end_x, end_y - 10, last, anchor="end", **{"font-weight": "600"})
-
-
-def _shape(parent: ET.Element, tag: str, **attributes: Any) -> None:
-    written = {name: f"{v:.1f}" if isinstance(v, float) else str(v) for name, v in attributes.items()}
-    ET.SubElement(parent, tag, {"stroke": "currentColor", **written})
-
-
-def _text(parent: ET.Element, x: float, y: float, words: str, *, anchor: str = "start", **attributes: str) -> None:
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}
-    ET.SubElement(parent, "text", {**place, **attributes}).text = words
+def _kinds(svg: ET.Element, there: list[str], names: tuple[str, str]) -> None:
+    """What the two colours mean."""
+    for place, (name, style) in enumerate(zip(names, ("dot marked", "dot"), strict=True)):
+        if name in there:
+            shape(svg, "circle", cx=18.0 + 200 * place, cy=HEIGHT + 12, r=5, class_=style, stroke="none")
+            text(svg, 30 + 200 * place, HEIGHT + 16, name)

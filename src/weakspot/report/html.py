@@ -25,7 +25,7 @@ def write_report(run: Run, path: Path) -> Path:
 
 def render(run: Run) -> str:
     """The report of a Run as HTML text."""
-    style, script = _resource("page.css"), _resource("sort.js")
+    style, script = _resource("page.css"), _resource("page.js")
     page = _environment().get_template("page.html")
     return page.render(page=build_page(run), style=style, script=script, policy=content_policy(style, script))
 

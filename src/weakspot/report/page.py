@@ -1,25 +1,21 @@
 """What the page shows, as plain values in reading order: the subject, then room by room every Finding of the Run."""
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from weakspot.core.digest import digest_file
-from weakspot.core.finding import TABLE, Finding, Picture
+from weakspot.core.finding import TABLE, Finding
 from weakspot.core.run import MANIFEST, Run
-from weakspot.report.figures import curve
-from weakspot.report.provenance import Origin, built_from, origins
-from weakspot.report.tables import ShownTable, show_table
-from weakspot.report.wording import ShownEstimate, counted, label, percent, short, show_estimate
+from weakspot.report.answers import QUESTIONS, answer, by_room
+from weakspot.report.provenance import built_from, origins
+from weakspot.report.recipes import figures
+from weakspot.report.shown import Page, Room, Section, ShownSubject, Split, show_picture
+from weakspot.report.steps import next_steps
+from weakspot.report.tables import show_table
+from weakspot.report.wording import counted, label, short, show_estimate
+from weakspot.report.worst import worst
 
-QUESTIONS = {
-    "coverage": "Is my test set adequate?",
-    "robustness": "Which inputs does it get right only by luck?",
-    "classes": "Which classes does it mix up, or treat unequally?",
-    "causes": "Why does it fail, and what should it be retrained on?",
-    "lesions": "Which detected lesions are real?",
-}
 OTHER = "other"
 GROUNDWORK = "groundwork"
 _QUESTIONS_AFTER = {OTHER: "What else was found?", GROUNDWORK: "What was this built from?"}
@@ -30,88 +26,10 @@ CAUTIONS = {
         "better testing. It maps what the inputs reach and is never a verdict."
     )
 }
+_REMINDERS = {
+    "coverage": "Coverage is no measure of quality by itself: a map of what the inputs reach, never a verdict."
+}
 _MOST_CLASSES = 30
-
-
-@dataclass(frozen=True)
-class Split:
-    """A part of the data."""
-
-    name: str
-    samples: int | None
-    fingerprint: str
-
-
-@dataclass(frozen=True)
-class ShownSubject:
-    """The model under test, as the Run's manifest describes it."""
-
-    model: str
-    task: str
-    fingerprint: str
-    classes: str
-    splits: list[Split]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawing with the sentence that belongs under it."""
-
-    svg: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class ShownPicture:
-    """A picture that carries its own bytes."""
-
-    name: str
-    source: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """One Finding, ready to print."""
-
-    name: str
-    title: str
-    about: str
-    where: list[str]
-    warnings: list[str]
-    caution: str
-    summary: list[ShownEstimate]
-    figures: list[Figure]
-    pictures: list[ShownPicture]
-    table: ShownTable | None
-    table_file: str
-    origins: list[Origin]
-    used_by: list[str]
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to show."""
-        return not (self.summary or self.figures or self.pictures or self.table)
-
-
-@dataclass(frozen=True)
-class Room:
-    """The Findings that answer one question."""
-
-    name: str
-    question: str
-    caution: str
-    sections: list[Section]
-
-
-@dataclass(frozen=True)
-class Page:
-    """The whole report."""
-
-    subject: ShownSubject
-    rooms: list[Room]
-    findings: int
-    manifest_digest: str
 
 
 @dataclass(frozen=True)
@@ -131,8 +49,19 @@ def build_page(run: Run) -> Page:
     sources = {finding.name: built_from(finding, names) for finding in findings}
     used_by = {name: [user for user, needed in sources.items() if name in needed] for name in sources}
     context = _Context(manifest, names, used_by)
+    groundwork = {name for name, users in used_by.items() if users and name not in manifest.get("asked", [])}
+    answering = [
+        finding
+        for finding in findings
+        if finding.name not in groundwork and not _warnings(finding.provenance, manifest)
+    ]
+    asked = by_room(answering)
     return Page(
         subject=describe_subject(manifest),
+        answers=[answer(room, own) for room, own in asked.items()],
+        not_asked=[question for room, question in QUESTIONS.items() if room not in asked],
+        worst=worst(answering),
+        steps=next_steps(answering),
         rooms=_rooms([build_section(finding, context) for finding in findings]),
         findings=len(findings),
         manifest_digest=digest_file(run.folder / MANIFEST),
@@ -162,10 +91,10 @@ def build_section(finding: Finding, context: _Context) -> Section:
         about=finding.about,
         where=_where(finding.provenance, context.manifest),
         warnings=_warnings(finding.provenance, context.manifest),
-        caution=CAUTIONS.get(_room_of(finding.name), ""),
+        caution=_REMINDERS.get(_room_of(finding.name), ""),
         summary=[show_estimate(name, estimate) for name, estimate in finding.summary.items()],
-        figures=_figures(finding),
-        pictures=[_picture(name, picture) for name, picture in finding.media.items()],
+        figures=figures(finding, list(map(str, context.manifest["subject"].get("classes") or []))),
+        pictures=[show_picture(name, picture) for name, picture in finding.media.items()],
         table=None if finding.table is None else show_table(finding.table),
         table_file=f"findings/{finding.name}/{TABLE}",
         origins=origins(finding, context.names),
@@ -216,23 +145,3 @@ def _warnings(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> lis
             "Examine again to bring it up to date."
         )
     return told
-
-
-def _figures(finding: Finding) -> list[Figure]:
-    """The figures whose arrays the Finding has."""
-    if not {"curve_size", "curve_coverage"} <= finding.arrays.keys():
-        return []
-    svg = curve(
-        finding.arrays["curve_size"],
-        finding.arrays["curve_coverage"],
-        x_label="number of inputs (logarithmic)",
-        y_label="share covered",
-        log_x=True,
-        y_text=percent,
-    )
-    caption = "Saturation: the mean coverage of random subsets of the inputs, by their size."
-    return [Figure(svg, caption)] if svg else []
-
-
-def _picture(name: str, picture: Picture) -> ShownPicture:
-    return ShownPicture(name, "data:image/png;base64," + base64.b64encode(picture.png).decode(), picture.caption)

@@ -13,6 +13,7 @@ MISSING = "–"
 _LONGEST_TEXT = 300
 _LONGEST_LIST = 8
 _SHARE = re.compile(r"(?<![a-z])shares?(?![a-z])", re.IGNORECASE)
+_ACRONYMS = frozenset("nc kmnc nbc snac tknc tknp idc lsc dsc lsa dsa auroc apfd f1 iou gcn pcs".split())
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -113,6 +114,15 @@ def percent(share: float) -> str:
     return "> 99.99\u00a0%" if 0.99995 <= share < 1 else f"{number(100 * share)}\u00a0%"
 
 
+def roughly(share: float) -> str:
+    """A share in percent to three digits, for a sentence; what is not all is never rounded up to all.
+
+    >>> print(roughly(0.66611), roughly(0.9996), roughly(1.0), sep=", ")
+    66.6 %, 99.96 %, 100 %
+    """
+    return percent(share) if share > 0.999 else percent(float(f"{share:.3g}"))
+
+
 def counted(count: int, noun: str) -> str:
     """A count with its noun.
 
@@ -124,13 +134,14 @@ def counted(count: int, noun: str) -> str:
 
 
 def label(name: str) -> str:
-    """A name as a heading: without the room before the dot, with spaces.
+    """A name as a heading: without the room before the dot, with spaces, and with other data than usual in brackets.
 
-    >>> label("coverage.neuron_coverage"), label("weak_share")
-    ('Neuron coverage', 'Weak share')
+    >>> label("coverage.neuron_coverage"), label("apfd_kmnc"), label("coverage.neuron_coverage-train.like.test")
+    ('Neuron coverage', 'APFD KMNC', 'Neuron coverage (train like test)')
     """
-    words = name.partition(".")[2] or name
-    spaced = words.replace("_", " ").strip() or name
+    words, _, data = (name.partition(".")[2] or name).partition("-")
+    parts = [part.upper() if part in _ACRONYMS else part for part in words.split("_") if part]
+    spaced = (" ".join(parts) or name) + (f" ({data.replace('.', ' ')})" if data else "")
     return spaced[:1].upper() + spaced[1:]
 
 

@@ -36,3 +36,15 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
+
+// A number leads to how it was computed, which is folded away: open it, also in browsers that would not.
+const unfold = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target && target.closest("details");
+  if (folded && !folded.open) {
+    folded.open = true;
+    target.scrollIntoView();
+  }
+};
+addEventListener("hashchange", unfold);
+unfold();

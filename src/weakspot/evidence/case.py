@@ -1,0 +1,124 @@
+"""The case that a Run makes: claims with what they rest on, thresholds, assumptions and limits, as plain values."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from weakspot.core.digest import canonical, digest_file
+from weakspot.core.finding import Finding
+from weakspot.core.run import MANIFEST, Run
+from weakspot.gate.judging import Verdict
+
+FORMAT = "weakspot-evidence"
+VERSION = 1
+ASSUMPTIONS = {
+    "": (
+        "The samples of each split are drawn independently from the situations in which the model will be used; every "
+        "interval rests on that.",
+        "The labels of the data are right.",
+        "The model in use is the one whose fingerprint stands here, with the pre-processing it was examined with.",
+    ),
+    "coverage": ("What the neurons of the watched layers do stands for what the model does.",),
+    "robustness": ("The variations that were drawn are those that occur, and change no true answer.",),
+    "classes": ("Classes that activate the same neurons are those that are mixed up; labels, where given, test it.",),
+    "causes": ("Errors with alike heat maps have one cause; a person has looked at each cluster.",),
+    "lesions": ("The sampled segmentations spread as the model errs; the reference lesions are right.",),
+}
+"""By room; those of all rooms under no name."""
+LIMITS = {
+    "": (
+        "What was not examined is not shown: other data, other variations, other kinds of input.",
+        "Each interval holds by itself with its confidence; of many, some miss.",
+    ),
+    "coverage": (
+        "Coverage is no measure of quality by itself and supports no claim alone (Harel-Canada et al. 2020, "
+        "Li et al. 2019).",
+    ),
+}
+_THRESHOLD = re.compile(r"(^|_)(threshold|cutoff|confidence|quantile|tolerance|error|near|least|most|limit)(_|$)")
+
+
+def build_case(run: Run, verdict: Verdict | None = None) -> dict[str, Any]:
+    """The case of a Run, its rules first where a policy was judged; every Finding is verified byte by byte before."""
+    manifest = run.manifest()
+    findings = [run.verified(name) for name in manifest.get("asked") or run.names() if name in run]
+    rooms = dict.fromkeys(["", *(finding.name.partition(".")[0] for finding in findings)])
+    claims = [*_ruled(verdict, run), *(claim for finding in findings for claim in _measured(finding, run))]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "subject": manifest["subject"],
+        "data": {name: _split(own) for name, own in manifest["data"].items()},
+        "claims": [{"id": f"C{number}", **claim} for number, claim in enumerate(claims, start=1)],
+        "thresholds": [*_bounds(verdict), *(entry for finding in findings for entry in _settings(finding))],
+        "assumptions": [text for room in rooms for text in ASSUMPTIONS.get(room, ())],
+        "limits": [*(text for room in rooms for text in LIMITS.get(room, ())), *_own_limits(run, findings)],
+        "files": {path.as_posix(): digest_file(run.folder / path) for path in run_files(run)},
+    }
+
+
+def run_files(run: Run) -> list[Path]:
+    """Every file that is evidence, from the Run's folder: the manifest and all of its Findings."""
+    folders = [run.finding_folder(name) for name in sorted(run.names())]
+    held = [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir())]
+    return [Path(MANIFEST), *(path.relative_to(run.folder) for path in held)]
+
+
+def _ruled(verdict: Verdict | None, run: Run) -> Iterator[dict[str, Any]]:
+    for one in [] if verdict is None else verdict.judged:
+        told = {"claim": f"{one.rule.title}: {one.rule.claim}" if one.rule.name else one.rule.claim}
+        found = {"holds": one.passed, "measured": one.told, "warnings": list(one.warnings)}
+        yield {"kind": "rule", **told, **found, **_rests(one.rule.finding, run)}
+
+
+def _measured(finding: Finding, run: Run) -> Iterator[dict[str, Any]]:
+    """What a Finding's numbers say; a number that is missing claims nothing."""
+    for name, estimate in finding.summary.items():
+        if estimate.value is not None:
+            about = f" ({estimate.about})" if estimate.about else ""
+            told = {"claim": f"{name}{about}", "estimate": canonical(estimate), "measured": str(estimate)}
+            yield {"kind": "measured", **told, **_rests(finding.name, run)}
+
+
+def _rests(name: str, run: Run) -> dict[str, Any]:
+    """The Finding that a claim rests on; it is none of the Run where a rule asked whether it is there."""
+    return {"finding": name, "digest": run.manifest()["findings"].get(name)}
+
+
+def _split(own: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "samples": own.get("samples"),
+        "fingerprint": own.get("fingerprint"),
+        "skipped": len(own.get("skipped") or {}),
+    }
+
+
+def _bounds(verdict: Verdict | None) -> Iterator[dict[str, Any]]:
+    for one in [] if verdict is None else verdict.judged:
+        for name in ("at_most", "at_least", "equals", "worse_by_at_most", "new_causes", "confidence"):
+            value = getattr(one.rule, name)
+            if value is not None:
+                where = one.rule.number or one.rule.column or "root causes"
+                yield {"finding": one.rule.finding, "of": where, "name": name, "value": value, "from": "policy"}
+
+
+def _settings(finding: Finding) -> Iterator[dict[str, Any]]:
+    """Settings of a Finding that decide what counts as what."""
+    for name, value in finding.provenance.get("parameters", {}).items():
+        if _THRESHOLD.search(name) and isinstance(value, int | float | str) and value is not None:
+            yield {"finding": finding.name, "of": "", "name": name, "value": value, "from": "settings"}
+
+
+def _own_limits(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
+    """What limits this Run: samples left out, Findings of another model, faster ways of running it."""
+    manifest = run.manifest()
+    for name, own in manifest["data"].items():
+        if own.get("skipped"):
+            yield f"{len(own['skipped'])} samples of {name} could not be used and were left out."
+    known = manifest["subject"].get("fingerprint")
+    for finding in findings:
+        if known and finding.provenance.get("subject", known) != known:
+            yield f"{finding.name} was computed on another model than the one named here."
+        if finding.provenance.get("ways"):
+            yield f"{finding.name} was computed in a faster way than plain float32: {finding.provenance['ways']}."

@@ -1,0 +1,73 @@
+"""The case for people to read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from weakspot.gate.output import cell
+
+_SHORT = 12
+
+
+def as_markdown(case: Mapping[str, Any]) -> str:
+    """A case as Markdown: what was examined, claims, thresholds, assumptions, limits, evidence."""
+    subject = case["subject"]
+    lines = [
+        f"# Evidence: {_cell(str(subject.get('model') or 'unnamed model'))}",
+        "",
+        f"Model fingerprint `{subject.get('fingerprint') or 'unknown'}`, task {subject.get('task') or 'not stated'}.",
+        "",
+        *_table(("data", "samples", "left out", "fingerprint"), [
+            (name, own["samples"], own["skipped"], f"`{own['fingerprint']}`") for name, own in case["data"].items()]),
+        "",
+        *_claims(case),
+        "",
+        "## Thresholds",
+        "",
+        *(_table(("Finding", "of", "threshold", "value", "from"), [
+            (entry["finding"], entry["of"], entry["name"], entry["value"], entry["from"])
+            for entry in case["thresholds"]]) if case["thresholds"] else ["None was set."]),
+        "",
+        *_listed("Assumptions", case["assumptions"]),
+        *_listed("Limits", case["limits"]),
+        "## Evidence",
+        "",
+        "Every file with its SHA-256 digest; `SHA256SUMS` holds the same for `sha256sum -c`.",
+        "",
+        *_table(("file", "SHA-256"), [(name, f"`{digest}`") for name, digest in case["files"].items()]),
+        "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _claims(case: Mapping[str, Any]) -> list[str]:
+    ruled = [claim for claim in case["claims"] if claim["kind"] == "rule"]
+    measured = [claim for claim in case["claims"] if claim["kind"] == "measured"]
+    told = ["## Claims", ""]
+    if ruled:
+        told += _table(("", "must hold", "holds", "measured", "rests on"), [
+            (claim["id"], claim["claim"], "yes" if claim["holds"] else "**no**", claim["measured"], _rests(claim))
+            for claim in ruled])  # fmt: skip
+        told += ["", *(f"- {claim['id']}: {warning}." for claim in ruled for warning in claim["warnings"]), ""]
+    else:
+        told += ["No policy was judged: what follows is what was measured, and no threshold was set for it.", ""]
+    told += ["## What was measured", ""]
+    rows = [(claim["id"], claim["claim"], claim["measured"], _rests(claim)) for claim in measured]
+    return [*told, *_table(("", "what", "value", "rests on"), rows)]
+
+
+def _rests(claim: Mapping[str, Any]) -> str:
+    return f"{claim['finding']} `{(claim['digest'] or 'not there')[:_SHORT]}`"
+
+
+def _listed(title: str, texts: list[str]) -> list[str]:
+    return [f"## {title}", "", *(f"- {_cell(text)}" for text in texts), ""]
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
+    head = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return [*head, *("| " + " | ".join(_cell(str(cell)) for cell in row) + " |" for row in rows)]
+
+
+def _cell(text: str) -> str:
+    """Text for a cell; code and bold are meant."""
+    return cell(text, "|[]")

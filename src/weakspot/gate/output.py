@@ -1,0 +1,92 @@
+"""A verdict for machines and for people: JSON, JUnit XML, Markdown for a pull request, and plain lines."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from weakspot.core.digest import canonical
+from weakspot.gate.judging import Judged, Verdict
+
+_UNPRINTABLE = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold."""
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as plain values."""
+    return {
+        "passed": verdict.passed,
+        "run": verdict.run,
+        "policy": verdict.policy,
+        "model": verdict.subject.get("model"),
+        "fingerprint": verdict.subject.get("fingerprint"),
+        "rules": [_entry(one) for one in verdict.judged],
+    }
+
+
+def _entry(one: Judged) -> dict[str, Any]:
+    return {
+        "name": one.rule.title,
+        "finding": one.rule.finding,
+        "claim": one.rule.claim,
+        "passed": one.passed,
+        "measured": one.told,
+        "warnings": list(one.warnings),
+        "rule": canonical(
+            {name: value for name, value in vars(one.rule).items() if value not in (None, "", False, {})}
+        ),
+    }
+
+
+def as_junit(verdict: Verdict) -> str:
+    """The verdict as JUnit XML: one test case for each rule."""
+    counts = {"tests": str(len(verdict.judged)), "failures": str(len(verdict.failed)), "errors": "0"}
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", {"name": "weakspot gate", **counts, "skipped": "0"})
+    for one in verdict.judged:
+        case = ET.SubElement(suite, "testcase", {"classname": _xml(one.rule.finding), "name": _xml(one.rule.title)})
+        said = _xml(f"{one.rule.claim}: {one.told}")
+        if not one.passed:
+            ET.SubElement(case, "failure", {"message": said, "type": "weakspot.gate"}).text = said
+        ET.SubElement(case, "system-out").text = "\n".join([said, *map(_xml, one.warnings)])
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def as_markdown(verdict: Verdict) -> str:
+    """The verdict for a pull request: a heading, a table, and what to know of it."""
+    held = len(verdict.judged) - len(verdict.failed)
+    head = f"## weakspot: {'passed' if verdict.passed else 'failed'}"
+    told = f"{held} of {len(verdict.judged)} rules hold for {cell(str(verdict.subject.get('model') or 'the model'))}."
+    lines = [head, "", told, "", "| | rule | measured | Finding |", "|---|---|---|---|"]
+    for one in verdict.judged:
+        name = f"{one.rule.name}: " if one.rule.name else ""
+        cells = (name + one.rule.claim, one.told, one.rule.finding)
+        lines.append(f"| {'✅' if one.passed else '❌'} | " + " | ".join(map(cell, cells)) + " |")
+    warnings = [f"- {cell(one.rule.title)}: {warning}" for one in verdict.judged for warning in one.warnings]
+    return "\n".join([*lines, *(["", *warnings] if warnings else []), ""])
+
+
+def as_lines(verdict: Verdict) -> list[str]:
+    """The verdict for a terminal."""
+    lines = []
+    for one in verdict.judged:
+        name = f"{one.rule.name}: " if one.rule.name else ""
+        lines.append(f"{'passed' if one.passed else 'FAILED'}  {one.rule.finding}  {name}{one.rule.claim}")
+        lines.append(f"        {one.told}")
+        lines += [f"        warning: {warning}" for warning in one.warnings]
+    held = len(verdict.judged) - len(verdict.failed)
+    return [*lines, f"{held} of {len(verdict.judged)} rules hold"]
+
+
+def _xml(text: str) -> str:
+    return _UNPRINTABLE.sub("?", text)
+
+
+def cell(text: str, signs: str = "|`*_[]") -> str:
+    r"""Text that stays inside its cell of a table and is no HTML; these signs of Markdown are taken as they stand.
+
+    >>> cell("a|b <script>`x`")
+    'a\\|b &lt;script&gt;\\`x\\`'
+    """
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(f"([{re.escape(signs)}])", r"\\\1", plain)

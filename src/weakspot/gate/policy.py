@@ -1,0 +1,149 @@
+"""A policy: the rules that a Run must keep, read from a YAML file whose every complaint names its line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.options import OptionError, checked, nearest, shortened
+from weakspot.yaml_file import Places, read_yaml
+
+KEYS = ("rules", "baseline")
+SUBJECTS = ("number", "column", "new_causes")
+CONDITIONS = ("at_most", "at_least", "equals", "exists", "worse_by_at_most")
+COVERAGE = "coverage."
+
+Scalar = str | float | bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One thing that must hold of a Finding.
+
+    finding: the Finding's name, as `weakspot show` lists it.
+    name: what to call the rule; by default what it says.
+    number: a number of the summary.
+    column: a column of the table, of which every row must hold.
+    where: only rows that have these values in these columns.
+    at_most, at_least: the bound; of a number with an interval, the end of the interval must keep to it, not the value.
+    equals: what it must be.
+    exists: true: there must be such a number, with a value.
+    confidence: which the interval must have at least.
+    worse_by_at_most: against the baseline: the end of the interval of how much worse it became must keep to it.
+    new_causes: so many clusters at most whose images the baseline mostly answers rightly.
+    overlap: a cluster is known if at least this share of its images was wrong in the baseline too.
+    """
+
+    finding: str
+    name: str = ""
+    number: str | None = None
+    column: str | None = None
+    where: Mapping[str, Scalar] = field(default_factory=dict)
+    at_most: float | None = None
+    at_least: float | None = None
+    equals: Scalar | None = None
+    exists: bool = False
+    confidence: float | None = None
+    worse_by_at_most: float | None = None
+    new_causes: int | None = None
+    overlap: float = 0.5
+
+    @property
+    def claim(self) -> str:
+        """What must hold, in words."""
+        if self.new_causes is not None:
+            return f"at most {self.new_causes} new root causes against the baseline"
+        where = ", ".join(f"{name} = {value}" for name, value in self.where.items())
+        subject = self.number or f"{self.column} of every row" + (f" with {where}" if where else "")
+        sure = "" if self.confidence is None else f" with {self.confidence:.0%} confidence"
+        if self.worse_by_at_most is not None:
+            of = self.number or f"{self.column} over the same inputs"
+            return f"{of} worse than the baseline by at most {self.worse_by_at_most:g}{sure}"
+        if self.exists:
+            return f"{subject} is there"
+        signs = (("≤", self.at_most), ("≥", self.at_least), ("=", self.equals))
+        return subject + "".join(f" {sign} {value}" for sign, value in signs if value is not None) + sure
+
+    @property
+    def title(self) -> str:
+        """What to call the rule."""
+        return self.name or self.claim
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules, the Run to compare with, and where in the file each stands."""
+
+    rules: list[Rule]
+    baseline: Path | None
+    places: Places
+
+    def place(self, number: int, *path: str) -> str:
+        """File and line of a rule, or of something in it."""
+        return self.places.of("rules", number, *path)
+
+
+def read_policy(path: Path) -> Policy:
+    """A policy from its file; a baseline is meant from the file's folder."""
+    content, places = read_yaml(path)
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"{places.of()}: expected a mapping with the key rules, got {shortened(content)}")
+    for key in content:
+        if key not in KEYS:
+            raise ConfigError(
+                f"{places.of(key)}: nothing is called {key!r}: {nearest(key, KEYS)}expected rules, baseline"
+            )
+    rules = content.get("rules")
+    if not isinstance(rules, list) or not rules:
+        raise ConfigError(f"{places.of('rules')}: expected a list of rules, got {shortened(rules)}")
+    with places.named("baseline"):
+        baseline = checked("baseline", content.get("baseline"), str | None, of="policy")
+    read = [_rule(entry, number, places) for number, entry in enumerate(rules)]
+    if all(rule.finding.startswith(COVERAGE) for rule in read):
+        raise ConfigError(
+            f"{places.of('rules')}: every rule is about coverage, which is no verdict by itself: add a rule of another "
+            "question, such as robustness or classes"
+        )
+    return Policy(read, None if baseline is None else path.parent / baseline, places)
+
+
+def _rule(entry: Any, number: int, places: Places) -> Rule:
+    if not isinstance(entry, Mapping):
+        raise ConfigError(f"{places.of('rules', number)}: expected a rule as a mapping, got {shortened(entry)}")
+    hints = get_type_hints(Rule)
+    known = [own.name for own in fields(Rule)]
+    with places.named("rules", number):
+        for key in entry:
+            if key not in known:
+                raise OptionError(str(key), f"a rule has no {key!r}: {nearest(key, known)}it has {', '.join(known)}")
+        if "finding" not in entry:
+            raise ConfigError("a rule needs a finding: the name of one, as `weakspot show` lists them")
+        given = {name: checked(name, value, hints[name], of="rule") for name, value in entry.items()}
+        rule = Rule(**given)
+        _check(rule)
+    return rule
+
+
+def _check(rule: Rule) -> None:
+    """Refuse what cannot be meant together."""
+    subjects = [name for name in SUBJECTS if getattr(rule, name) is not None]
+    conditions = [name for name in CONDITIONS if getattr(rule, name) is not None and (name != "exists" or rule.exists)]
+    if len(subjects) != 1:
+        raise ConfigError(
+            f"a rule is about one of {', '.join(SUBJECTS)}; this one has {' and '.join(subjects) or 'none'}"
+        )
+    if rule.new_causes is not None and conditions:
+        raise OptionError(conditions[0], f"new_causes is a bound itself: leave out {conditions[0]}")
+    if rule.new_causes is None and not conditions:
+        raise ConfigError(f"the rule says nothing of {subjects[0]}: give one of {', '.join(CONDITIONS)}")
+    if len(conditions) > 1 and set(conditions) != {"at_most", "at_least"}:
+        raise OptionError(conditions[1], f"{' and '.join(conditions)} cannot be meant together: make two rules of it")
+    if rule.exists and rule.number is None:
+        raise OptionError("exists", "only a number can be asked to exist")
+    if rule.where and rule.column is None:
+        raise OptionError("where", "only rows of a column can be chosen by where")
+    if rule.confidence is not None and not 0 < rule.confidence < 1:
+        raise OptionError("confidence", f"confidence is {rule.confidence}, expected a number between 0 and 1, as 0.95")
+    if rule.confidence is not None and rule.column is not None and rule.worse_by_at_most is None:
+        raise OptionError("confidence", "rows have no interval of their own: bound the column of their interval's end")

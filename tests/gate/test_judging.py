@@ -1,0 +1,211 @@
+"""Rules against Runs: intervals decide, unknown names are errors, and causes are compared image by image."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.gate.samples import causes, coverage, make_run, neighbours, pairs
+from weakspot.core.errors import ConfigError, RunError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.gate.judging import NO_VERDICT, judge
+from weakspot.gate.policy import read_policy
+
+
+def judged(tmp_path, run, *rules, baseline=None):
+    path = tmp_path / "policy.yaml"
+    path.write_text("rules:\n" + "".join(f"- {{{rule}}}\n" for rule in rules))
+    return judge(run, read_policy(path), baseline)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return make_run(tmp_path / "run", neighbours(), pairs(), coverage(), causes([["s1", "s2", "s3"], ["s4", "s5"]]))
+
+
+WEAK = "finding: robustness.neighbours, number: weak_share"
+
+
+@pytest.mark.parametrize(
+    ("condition", "passed"),
+    [
+        ("at_most: 0.15", True),  # the upper end is 0.14
+        ("at_most: 0.14", True),
+        ("at_most: 0.13", False),  # the value is 0.12, and its interval reaches further
+        ("at_least: 0.10", True),
+        ("at_least: 0.11", False),
+        ("at_least: 0.1, at_most: 0.14", True),
+        ("at_least: 0.1, at_most: 0.13", False),
+        ("at_most: 0.15, confidence: 0.95", True),
+        ("at_most: 0.15, confidence: 0.9", True),
+        ("at_most: 0.15, confidence: 0.99", False),  # the interval has no more than 95 %
+        ("equals: 0.12", True),
+        ("equals: 0.1", False),
+        ("exists: true", True),
+    ],
+)
+def test_the_end_of_the_interval_decides_not_the_value(tmp_path, run, condition, passed):
+    verdict = judged(tmp_path, run, f"{WEAK}, {condition}")
+    assert verdict.passed is passed
+    assert verdict.judged[0].told.startswith("0.12 (0.1 to 0.14)")
+
+
+def test_a_confidence_that_cannot_be_shown_is_not_shown(tmp_path, run):
+    verdict = judged(tmp_path, run, "finding: robustness.neighbours, number: lucky, at_most: 5, confidence: 0.95")
+    assert not verdict.passed and "without an interval" in verdict.judged[0].told
+    assert judged(tmp_path, run, "finding: robustness.neighbours, number: lucky, at_most: 5").passed
+
+
+def test_a_number_without_a_value_keeps_to_nothing(tmp_path, run):
+    for condition in ("at_most: 5", "exists: true", "equals: 0"):
+        verdict = judged(tmp_path, run, f"finding: robustness.neighbours, number: nothing, {condition}")
+        assert not verdict.passed and verdict.judged[0].told == "there is none"
+
+
+def test_what_must_exist_and_does_not_fails(tmp_path, run):
+    for missing in ("finding: robustness.neighbours, number: gone", "finding: robustness.gone, number: weak_share"):
+        assert not judged(tmp_path, run, f"{missing}, exists: true").passed
+
+
+def test_text_is_compared_and_not_bounded(tmp_path, run):
+    weakest = "finding: robustness.neighbours, number: weakest_class"
+    assert judged(tmp_path, run, f"{weakest}, equals: cat").passed
+    assert not judged(tmp_path, run, f"{weakest}, equals: dog").passed
+    with pytest.raises(ConfigError, match=r"policy.yaml:2: weakest_class is 'cat', which has no bound: use equals"):
+        judged(tmp_path, run, f"{weakest}, at_most: 1")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("finding: robustness.neighbour, number: a, at_most: 1", "has no Finding 'robustness.neighbour': did you mean"),
+        (
+            "finding: robustness.neighbours, number: weak_shar, at_most: 1",
+            "has no number 'weak_shar': did you mean 'weak_share'",
+        ),
+        ("finding: classes.pairs, column: average_bia, at_most: 1", "has no column 'average_bia': did you mean"),
+        ("finding: classes.pairs, column: average_bias, at_most: 1, where: {confusd: true}", "did you mean 'confused'"),
+        ("finding: classes.pairs, column: first, at_most: 1", "first holds 'cat', which has no bound: use equals"),
+        ("finding: causes.root_causes, new_causes: 0", "compares with a baseline, and none is given"),
+    ],
+)
+def test_names_that_are_not_there_are_errors_with_their_line(tmp_path, run, rule, said):
+    with pytest.raises(ConfigError) as caught:
+        judged(tmp_path, run, f"{WEAK}, at_most: 1", rule)
+    assert str(caught.value).startswith(f"{tmp_path}/policy.yaml:3: ")
+    assert said in str(caught.value)
+
+
+def test_every_row_must_hold_and_rows_without_a_value_do_not(tmp_path, run):
+    bias = "finding: classes.pairs, column: average_bias, at_most: {}"
+    verdict = judged(tmp_path, run, bias.format(0.2), bias.format(0.5), bias.format(0.5) + ", where: {confused: true}")
+    assert [one.passed for one in verdict.judged] == [False, False, True]
+    first, second, third = (one.told for one in verdict.judged)
+    assert (
+        first
+        == "2 of 3 rows do not: first <script>, second a|b, average_bias 0.3; first cow, second hen, average_bias nan"
+    )
+    assert second == "1 of 3 rows do not: first cow, second hen, average_bias nan"
+    assert third == "all 2 rows hold"
+
+
+def test_a_column_may_have_to_equal_something(tmp_path, run):
+    assert not judged(tmp_path, run, "finding: classes.pairs, column: confused, equals: false").passed
+    assert judged(tmp_path, run, "finding: classes.pairs, column: confused, equals: false, where: {first: cow}").passed
+
+
+def test_coverage_passes_with_a_warning(tmp_path, run):
+    verdict = judged(tmp_path, run, "finding: coverage.neurons, number: coverage, at_least: 0.5", f"{WEAK}, at_most: 1")
+    assert [one.warnings for one in verdict.judged] == [(NO_VERDICT,), ()]
+
+
+def test_a_finding_of_another_model_keeps_to_nothing(tmp_path):
+    run = make_run(tmp_path / "run", neighbours(), fingerprint="c" * 64)
+    verdict = judged(tmp_path, run, f"{WEAK}, at_most: 1")
+    assert not verdict.passed and "another model" in verdict.judged[0].told
+    other = make_run(tmp_path / "other", neighbours().with_provenance(data="d" * 64))
+    verdict = judged(tmp_path, other, f"{WEAK}, at_most: 1")
+    assert not verdict.passed and "other data" in verdict.judged[0].told
+
+
+def test_a_changed_finding_is_no_evidence(tmp_path, run):
+    folder = run.finding_folder("robustness.neighbours")
+    (folder / "table.parquet").write_bytes(b"")
+    with pytest.raises(RunError, match="was changed after it was written"):
+        judged(tmp_path, run, f"{WEAK}, at_most: 1")
+    neighbours(value=0.01, low=0.0, high=0.02).save(folder)
+    with pytest.raises(RunError, match="is not the Finding that the manifest names"):
+        judged(tmp_path, run, f"{WEAK}, at_most: 1")
+
+
+NEW = "finding: causes.root_causes, new_causes: {}"
+
+
+@pytest.mark.parametrize(
+    ("before", "new"),
+    [
+        ([["s1", "s2", "s3", "s4", "s5"]], 0),  # merged in the baseline, the same images
+        ([["s1", "s2"], ["s4"]], 0),  # two of three, one of two: half and more are known
+        ([["s1"], ["s4", "s5"]], 1),  # one of three is known
+        ([["t1", "t2"]], 2),
+    ],
+)
+def test_a_cause_is_new_if_most_of_its_images_were_right_before(tmp_path, run, before, new):
+    baseline = make_run(tmp_path / "before", causes(before))
+    for allowed in (0, 1, 2):
+        verdict = judged(tmp_path, run, NEW.format(allowed), baseline=baseline)
+        assert verdict.passed is (new <= allowed)
+    told = verdict.judged[0].told
+    assert told.count("cluster") == new
+
+
+def test_how_much_overlap_makes_a_cause_known_can_be_said(tmp_path, run):
+    baseline = make_run(tmp_path / "before", causes([["s1"], ["s4", "s5"]]))
+    assert judged(tmp_path, run, NEW.format(0) + ", overlap: 0.3", baseline=baseline).passed
+
+
+def test_causes_of_other_data_cannot_be_compared(tmp_path, run):
+    baseline = make_run(tmp_path / "before", causes([["s1"]], data="d" * 64))
+    with pytest.raises(ConfigError, match="the baseline examined other data"):
+        judged(tmp_path, run, NEW.format(0), baseline=baseline)
+    with pytest.raises(ConfigError, match="holds no root-cause clusters"):
+        judged(tmp_path, run, "finding: robustness.neighbours, new_causes: 0", baseline=run)
+
+
+WORSE = "finding: robustness.neighbours, column: weak, worse_by_at_most: {}"
+
+
+def test_worse_than_the_baseline_is_judged_by_the_end_of_the_paired_interval(tmp_path):
+    fifty = np.arange(50)
+    before = make_run(tmp_path / "before", neighbours(weak=fifty < 10))
+    after = make_run(tmp_path / "after", neighbours(weak=fifty < 12))
+    for allowed, passed in ((0.0, False), (0.04, False), (0.2, True)):  # 4 points worse, up to about 12
+        assert judged(tmp_path, after, WORSE.format(allowed), baseline=before).passed is passed
+    assert judged(tmp_path, before, WORSE.format(0.06), baseline=after).passed
+    told = judged(tmp_path, after, WORSE.format(0), baseline=before).judged[0].told
+    assert told.startswith("0.2 before, 0.24 now, paired over 50 inputs; worse by 0.1")
+
+
+def test_a_share_is_compared_by_its_column_and_another_number_by_its_own_interval(tmp_path):
+    fifty = np.arange(50)
+    before, after = (neighbours(weak=fifty < n) for n in (10, 12))
+    numbers = {"accuracy": Estimate(0.9, 0.88, 0.92, 0.95)}  # the column of that name is something else
+    before, after = (replace(one, summary={**one.summary, **numbers}) for one in (before, after))
+    old, new = make_run(tmp_path / "before", before), make_run(tmp_path / "after", after)
+    rule = "finding: robustness.neighbours, number: {}, worse_by_at_most: 0.05"
+    share = judged(tmp_path, new, rule.format("weak_share"), baseline=old).judged[0]
+    assert share.told.startswith("0.2 before, 0.24 now, paired over 50 inputs") and not share.passed
+    accuracy = judged(tmp_path, new, rule.format("accuracy"), baseline=old).judged[0]
+    assert accuracy.told == "0.9 before, 0.9 now, two intervals, not paired; worse by 0.04 at most" and accuracy.passed
+
+
+def test_without_a_known_direction_nothing_is_worse(tmp_path, run):
+    with pytest.raises(ConfigError, match="whether more of 'lucky' is worse is not known"):
+        judged(tmp_path, run, "finding: robustness.neighbours, number: lucky, worse_by_at_most: 0", baseline=run)
+
+
+def test_two_numbers_without_intervals_show_nothing(tmp_path):
+    plain = Finding("robustness.plain", summary={"accuracy": Estimate(0.9)})
+    run = make_run(tmp_path / "run", plain)
+    verdict = judged(tmp_path, run, "finding: robustness.plain, number: accuracy, worse_by_at_most: 1", baseline=run)
+    assert not verdict.passed and "without an interval" in verdict.judged[0].told
