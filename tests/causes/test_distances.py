@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
@@ -55,3 +57,21 @@ def test_the_values_of_chosen_rows(maps):
 def test_one_image_has_no_distances():
     assert len(heat_map_distances(np.ones((1, 4)))) == 0
     assert square(np.zeros(0)).shape == (1, 1)
+
+
+def file_pages():
+    """Megabytes of mapped files that count as this process's memory."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("RssFile"))
+
+
+def test_what_was_read_of_a_mapped_file_is_given_back(tmp_path):
+    maps = np.memmap(tmp_path / "maps", dtype=np.float16, mode="w+", shape=(300, 100_000))  # 60 MB
+    maps[:] = np.random.default_rng(0).random((300, 1), dtype=np.float32)
+    maps[:, 7] += 1
+    expected = np.array(maps[:, 7:8], dtype=np.float64)
+    before = file_pages()
+    rows = HeatMapRows.of(maps)
+    heat_map_distances(rows)
+    assert file_pages() < before - 40  # those just written are gone too
+    assert np.array_equal(rows.values(7, 8), expected)  # and nothing is lost

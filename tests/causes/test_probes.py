@@ -1,6 +1,3 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +7,7 @@ from weakspot import Subject, examine
 from weakspot.asking import steps_for
 from weakspot.causes.again import recluster
 from weakspot.causes.clusters import ClusterRecipe
-from weakspot.causes.distances import heat_map_distances, square
+from weakspot.causes.distances import heat_map_distances
 from weakspot.causes.errors import Errors
 from weakspot.causes.heat_maps import stored, summed_positions
 from weakspot.causes.probes import RootCauses
@@ -23,7 +20,6 @@ from weakspot.core.run import Run
 from weakspot.data.sources import ArraySource
 from weakspot.relevance import hudd, relevance
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "papers"))
 COUNT = 60
 
 
@@ -235,19 +231,3 @@ def test_what_options_cannot_mean_is_refused(errors):
         RootCauses(errors=errors, method="lrp")
     with pytest.raises(ConfigError, match="most_images ≥ 3"):
         RootCauses(errors=errors, most_images=2)
-
-
-def test_planted_causes_of_a_small_gaze_detector():
-    from causes import Size, agreement, planted_test, trained
-
-    net, test = trained(Size(800, 4, 0, ()), 0), planted_test(40, 0)
-    subject = Subject(net, scores="logits")
-    errors = examine(subject, test, [Errors()])[0]
-    finding = found(subject, test, errors, replicates=0, keep="none")
-    images = ErrorImages.of_finding(finding)
-    told = agreement(finding.arrays["image_cluster"], images.ids)
-    assert len(images) > 60
-    assert told["ari"] > 0.1  # chance is 0
-    shuffled = np.random.default_rng(0).permutation(finding.arrays["image_cluster"])
-    assert agreement(shuffled, images.ids)["ari"] < 0.05
-    assert square(images.distances[0]).shape == (len(images),) * 2

@@ -78,3 +78,27 @@ def medoid(distances, members):
 def jaccard(one, other):
     """|A ∩ B| / |A ∪ B| of two lists."""
     return len(set(one) & set(other)) / len(set(one) | set(other))
+
+
+def disagreement(values, kind):
+    """Mean over all pairs of different images: ½ (a − b)², 1 − cos(a − b) in degrees, or whether they differ."""
+    from math import cos, isnan, radians
+
+    known = [value for value in values if not isnan(value)]
+    pairs = [(a, b) for place, a in enumerate(known) for b in known[place + 1 :]]
+    of = {
+        "number": lambda a, b: (a - b) ** 2 / 2,
+        "angle": lambda a, b: 1 - cos(radians(a - b)),
+        "category": lambda a, b: float(a != b),
+    }[kind]
+    return sum(of(a, b) for a, b in pairs) / len(pairs)
+
+
+def unsafe_set(distances, clusters, quotas, limit):
+    """Step 4 of HUDD: the nearest image first, each to its cluster until that has its quota; places, nearest first."""
+    chosen, taken = [], dict.fromkeys(clusters, 0)
+    for image in sorted(range(len(distances)), key=lambda place: distances[place]):
+        if distances[image] <= limit and taken[clusters[image]] < quotas[clusters[image] - 1]:
+            taken[clusters[image]] += 1
+            chosen.append(image)
+    return chosen

@@ -31,7 +31,7 @@ def recluster(
     finding = found[NAME] if isinstance(found, Run) else found
     images = ErrorImages.of_finding(finding)
     study = study_root_causes(images, recipe, layer=layer, replicates=replicates, seed=seed)
-    parts = finding_parts(images, study, stable=stable, pictures=pictures)
+    parts = finding_parts(images, study, stable=stable, pictures=pictures, seed=seed)
     options: dict[str, Any] = {"layer": layer, "replicates": replicates, "stable": stable, "seed": seed}
     said = {"from": finding.digest, **asdict(recipe or ClusterRecipe()), **options}
     return replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from mmap import MADV_DONTNEED, mmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,7 @@ class HeatMapRows:
         out = np.empty((len(self), last - start))
         for block, first, mine in self.parts:
             out[mine] = block[self.order[mine] - first, start:last]
+            let_go(block)
         out *= self.scale[self.order][:, None]
         return out
 
@@ -71,6 +73,15 @@ class HeatMapRows:
             (row, int(end) - len(row), np.flatnonzero(block_of == number))
             for number, (row, end) in enumerate(zip(rows, ends, strict=True))
         ]
+
+
+def let_go(array: np.ndarray) -> None:
+    """Give back the memory of a mapped file's pages that were read: they would count as this process's own."""
+    owner: object = array
+    while owner is not None and not isinstance(owner, mmap):
+        owner = getattr(owner, "base", None)
+    if owner is not None:
+        owner.madvise(MADV_DONTNEED)  # of a shared mapping: nothing is lost, the file has it
 
 
 def heat_map_distances(heat_maps: HeatMapRows | np.ndarray) -> Distances:

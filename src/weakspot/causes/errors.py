@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
+from weakspot.causes.parameters import metadata_columns, metadata_rows
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation, Setting
@@ -51,7 +52,8 @@ class Errors(Probe):
     """Error-inducing images: what the model answers wrongly, and how (Fahmy et al. 2021).
 
     A wrong class; any wrong label of several; a number or keypoint whose error exceeds a threshold, the worst of a
-    sample's numbers or keypoints counting.
+    sample's numbers or keypoints counting. The table holds every sample's answer and its metadata, under `metadata.`
+    and the column's name; numbers and keypoints are in the arrays `answer` and `target`.
 
     threshold: above which error a number or keypoint is wrong; by default the quantile.
     quantile: of all errors in these data, above which a number or keypoint is wrong: at 0.9 the worst tenth.
@@ -69,27 +71,33 @@ class Errors(Probe):
             raise ConfigError(f"quantile is {self.quantile}: expected a number between 0 and 1, such as 0.9")
 
     def observe(self, seen: Observation) -> None:
-        """Keep each answer with the truth, or with the error of its worst number."""
+        """Keep each answer with the truth, or with the error of its worst number, and what else is known."""
+        known = metadata_rows(seen.metadata)
         if self.setting.task in NUMERIC:
             errors = output_errors(seen.outputs, seen.targets, self.setting.task)
             worst = errors.max(1)
-            self.answers.append(seen.ids, error=worst.values, worst=worst.indices)
+            both = {"predicted": seen.outputs, "target": seen.targets}
+            numbers = {name: values.reshape(len(values), -1).float() for name, values in both.items()}
+            self.answers.append(seen.ids, error=worst.values, worst=worst.indices, **numbers, **known)
         else:
             wrong = ~seen.right
-            self.answers.append(seen.ids, wrong=wrong, predicted=seen.predicted, target=seen.targets.long())
+            self.answers.append(seen.ids, wrong=wrong, predicted=seen.predicted, target=seen.targets.long(), **known)
 
     def finish(self) -> Finding:
         """Every sample: whether it is wrong, by how much, and what was taken for what."""
         rows = self.answers.read()
         numeric = self.setting.task in NUMERIC
         about, limit = "share of the images that the model answers wrongly", {}
+        arrays: dict[str, np.ndarray] = {}
         if numeric:
             above = error_threshold(rows["error"], threshold=self.threshold, quantile=self.quantile)
             limit = {"threshold": Estimate(above, about="error above which an answer counts as wrong")}
             wrong, columns = rows["error"] > above, {"error": rows["error"]}
             about = "share of the images whose error exceeds the threshold"
+            arrays = {"answer": rows["predicted"], "target": rows["target"]}
         else:
-            wrong, columns = np.asarray(rows["wrong"]), {}
+            wrong = np.asarray(rows["wrong"])
+            columns = {name: np.array(values) for name, values in _answers(rows, self.setting).items()}
         kinds = np.where(wrong, error_kinds(rows, self.setting), "")
         low, high = wilson_interval(int(wrong.sum()), len(wrong))
         return self.finding(
@@ -99,8 +107,15 @@ class Errors(Probe):
                 **limit,
                 "inputs": Estimate(len(wrong), about="samples examined"),
             },
-            table={"id": rows.ids, "wrong": wrong, "kind": kinds, **columns},
+            table={"id": rows.ids, "wrong": wrong, "kind": kinds, **columns, **metadata_columns(rows)},
+            arrays=arrays,
         )
+
+
+def _answers(rows: RowTable, setting: Setting) -> dict[str, list[str]]:
+    """The names of what is true and of what was answered."""
+    named = {"target": "target", "answer": "predicted"}
+    return {name: _named(rows[column], setting.classes) for name, column in named.items()}
 
 
 def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
@@ -108,8 +123,8 @@ def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
     if setting.task in NUMERIC:
         word = "keypoint" if setting.task == "keypoints" else "output"
         return np.array([f"{word} {number}" for number in rows["worst"]], dtype=np.str_)
-    true, predicted = (_named(rows[column], setting.classes) for column in ("target", "predicted"))
-    return np.array([f"{a} → {b}" for a, b in zip(true, predicted, strict=True)], dtype=np.str_)
+    both = _answers(rows, setting)
+    return np.array([f"{a} → {b}" for a, b in zip(both["target"], both["answer"], strict=True)], dtype=np.str_)
 
 
 def _named(values: np.ndarray, classes: Sequence[str] | None) -> list[str]:

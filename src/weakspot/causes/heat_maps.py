@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from weakspot.causes.distances import HeatMapRows
+from weakspot.causes.distances import HeatMapRows, let_go
 from weakspot.causes.errors import NUMERIC, output_errors
 from weakspot.core.errors import DataError
 from weakspot.core.layers import Point
@@ -28,6 +28,9 @@ METHODS: dict[str, Callable[[], Method]] = {
 }
 SMALL = 1 << 14
 """Up to so many values a heat map is kept in 32 bits: that costs little, and rounding averages out over many only."""
+
+HEAT_SIDE = 32
+"""Of the small pictures of heat maps, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,21 @@ def columns_of(relevance: Mapping[str, Tensor], precision: Precision, positions:
     return columns
 
 
+def heat_pictures(relevance: Tensor) -> dict[str, np.ndarray]:
+    """Small pictures of maps (samples, channels, height, width), as a column of the rows; none of other shapes.
+
+    The channels are added up, neighbouring positions averaged, and each map is divided by its largest magnitude.
+    """
+    if relevance.ndim != 4:
+        return {}
+    summed = relevance.float().sum(1, keepdim=True)
+    scale = min(1.0, HEAT_SIDE / max(summed.shape[2:]))
+    small = max(1, round(summed.shape[2] * scale)), max(1, round(summed.shape[3] * scale))
+    reduced = (summed if scale == 1 else F.adaptive_avg_pool2d(summed, small))[:, 0]
+    largest = reduced.flatten(1).abs().amax(1)[:, None, None]
+    return {"heat_picture": (reduced / torch.where(largest > 0, largest, 1.0)).half().cpu().numpy()}
+
+
 def heat_map_rows(rows: RowTable, layer: int, order: np.ndarray) -> HeatMapRows:
     """The heat maps of one layer, where they lie on disk, in the given order of the records."""
     return HeatMapRows(tuple(rows.blocks(f"map{layer}")), np.asarray(rows[f"scale{layer}"], dtype=np.float64), order)
@@ -133,6 +151,8 @@ def on_disk(blocks: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
     for block, first, mine in rows.parts:
         for some in np.array_split(mine, max(1, block.nbytes >> 26)):
             flat[some] = block[order[some] - first]
+            let_go(block)
+            let_go(gathered)
     return gathered
 
 
@@ -140,6 +160,7 @@ def parked(array: np.ndarray) -> np.ndarray:
     """A copy in a file without a name: for a Finding that holds more than the memory should."""
     copied = _unnamed_file(array.shape, array.dtype)
     copied[...] = array
+    let_go(copied)
     return copied
 
 

@@ -10,9 +10,20 @@ import numpy as np
 from weakspot.causes.clusters import ClusterRecipe, Compare
 from weakspot.causes.distances import HeatMapRows, heat_map_distances
 from weakspot.causes.errors import Errors
-from weakspot.causes.heat_maps import METHODS, ErrorRelevance, Precision, columns_of, heat_map_rows, on_disk, parked
+from weakspot.causes.heat_maps import (
+    METHODS,
+    ErrorRelevance,
+    Precision,
+    columns_of,
+    heat_map_rows,
+    heat_pictures,
+    on_disk,
+    parked,
+)
 from weakspot.causes.knees import Bend
+from weakspot.causes.labelling import table_in
 from weakspot.causes.landmarks import landmarks
+from weakspot.causes.parameters import PREFIX, Parameters
 from weakspot.causes.study import ErrorImages, study_root_causes
 from weakspot.causes.telling import finding_parts, no_errors
 from weakspot.causes.tree import Linkage
@@ -52,9 +63,10 @@ class RootCauses(Probe):
     replicates: resamplings of the images behind the clusters' stability; 0 for none.
     stable: a cluster of less stability is marked as unstable.
     keep: whose heat maps the Finding holds, to compare new images with: of the "best" layer, of "all", of "none".
+    angles: columns of the metadata that are angles in degrees, where 359 is near 1.
     pictures: of how many clusters to show images.
     thumbnail: size of these images in pixels; 0 for none.
-    seed: of the resampling.
+    seed: of the resampling, and of the draws that say what is chance.
     """
 
     tasks = ("classification", "multilabel", "regression", "keypoints")
@@ -74,6 +86,7 @@ class RootCauses(Probe):
     replicates: int = 50
     stable: float = 0.6
     keep: Keep = "best"
+    angles: tuple[str, ...] = ()
     pictures: int = 12
     thumbnail: int = 64
     seed: int = 0
@@ -123,10 +136,12 @@ class RootCauses(Probe):
         return [name for name in ids if name in self._wrong]
 
     def observe(self, seen: Observation) -> None:
-        """Keep the heat maps of all layers, and a small picture."""
-        columns = columns_of(seen.relevance(self.attribution), self.precision, self.positions)
+        """Keep the heat maps of all layers, and a small picture of the image and of what its pixels contributed."""
+        found = seen.relevance(self.attribution)
+        columns = columns_of(found, self.precision, self.positions)
         if self.thumbnail and seen.inputs.ndim == 4:
             columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
+            columns |= heat_pictures(next(iter(found.values())))
         self.heat_maps.append(seen.ids, **columns)
 
     def finish(self) -> Finding:
@@ -139,7 +154,7 @@ class RootCauses(Probe):
         images = self._images(rows, labels)
         study = study_root_causes(images, self.recipe, layer=self.layer, replicates=self.replicates, seed=self.seed)
         kept = self._kept(images, study.best)
-        return self.finding(**finding_parts(kept, study, stable=self.stable, pictures=self.pictures))
+        return self.finding(**finding_parts(kept, study, stable=self.stable, pictures=self.pictures, seed=self.seed))
 
     def _images(self, kept: RowTable, labels: Sequence[str]) -> ErrorImages:
         names = np.asarray(kept.ids, dtype=np.str_)
@@ -155,7 +170,23 @@ class RootCauses(Probe):
             landmarks=chosen,
             heat_maps=maps,
             thumbnails=on_disk(tuple(kept.blocks("thumbnail")), order) if "thumbnail" in kept else None,
+            heat_pictures=on_disk(tuple(kept.blocks("heat_picture")), order) if "heat_picture" in kept else None,
+            **self._known(ids),
+            method=self.method,
+            positions=self.positions,
         )
+
+    def _known(self, ids: np.ndarray) -> dict[str, Any]:
+        """What is known of all images of the test set besides, and which of them have these ids."""
+        table = table_in(self.errors)
+        columns = [name for name in table.column_names if name.startswith(PREFIX)]
+        if not columns:
+            return {"parameters": Parameters.of_columns({}, self.angles)}
+        everyone = np.array(table["id"].to_pylist(), dtype=np.str_)
+        order = np.argsort(everyone, kind="stable")
+        known = {name.removeprefix(PREFIX): table[name].to_numpy()[order] for name in columns}
+        places = np.searchsorted(everyone[order], ids)
+        return {"parameters": Parameters.of_columns(known, self.angles), "places": places}
 
     def _kept(self, images: ErrorImages, best: int) -> ErrorImages:
         """The images with those heat maps that the Finding is to hold, in the order of the ids."""

@@ -21,6 +21,7 @@ from weakspot.causes.clusters import (
 )
 from weakspot.causes.distances import Distances, HeatMapRows, square
 from weakspot.causes.landmarks import distances_from, nearest_clusters
+from weakspot.causes.parameters import Parameters
 from weakspot.causes.stability import again_with, cluster_stability
 from weakspot.causes.tree import Labels, cut_tree, distances_of_distances, merge_tree
 from weakspot.core.errors import ConfigError, RunError
@@ -35,7 +36,9 @@ class ErrorImages:
     kinds: what was taken for what. layers: names of the layers that have heat maps. distances: for each layer, of the
     landmarks' heat maps, condensed. landmarks: the images between which distances are known: all, unless there are very
     many. heat_maps: of all images, by the layer's number; layers that are not kept are missing. thumbnails: small
-    pictures, (images, height, width, 3).
+    pictures, (images, height, width, 3). heat_pictures: what each pixel contributed, (images, height, width), each over
+    its largest magnitude. parameters: what is known of every image of the test set besides. places: which of them these
+    images are. method, positions: how the heat maps were made.
     """
 
     ids: NDArray[np.str_]
@@ -45,6 +48,11 @@ class ErrorImages:
     landmarks: Labels
     heat_maps: Mapping[int, HeatMapRows] = field(default_factory=dict)
     thumbnails: np.ndarray | None = None
+    heat_pictures: np.ndarray | None = None
+    parameters: Parameters = field(default_factory=Parameters)
+    places: Labels | None = None
+    method: str = "hudd"
+    positions: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -78,6 +86,11 @@ class ErrorImages:
                 n: HeatMapRows.of(arrays[f"heat_maps-{n:02d}"], arrays[f"heat_map_scale-{n:02d}"]) for n in kept
             },
             thumbnails=arrays.get("thumbnails"),
+            heat_pictures=arrays.get("heat_pictures"),
+            parameters=Parameters.of_arrays(arrays),
+            places=None if "image_place" not in arrays else np.asarray(arrays["image_place"]),
+            method=str(arrays["method"]),
+            positions=int(arrays["positions"]) or None,
         )
 
 

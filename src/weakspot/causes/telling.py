@@ -1,28 +1,67 @@
 """A study of root causes as the parts of a Finding."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from weakspot.causes.clusters import ALONE
 from weakspot.causes.errors import kinds_told
+from weakspot.causes.pictures import SHOWN, cluster_picture
 from weakspot.causes.study import ErrorImages, RootCauseStudy
+from weakspot.causes.traits import LEAST, SharedTraits, shared_traits, told_border, told_traits
 from weakspot.core.finding import Estimate, Picture
-from weakspot.data.images import enlarged, png, strip
 from weakspot.statistics import wilson_interval
 
-SHOWN = 5
-"""Images of a cluster that a person looks at."""
 
-
-def finding_parts(images: ErrorImages, study: RootCauseStudy, *, stable: float, pictures: int) -> dict[str, Any]:
+def finding_parts(
+    images: ErrorImages, study: RootCauseStudy, *, stable: float, pictures: int, seed: int = 0
+) -> dict[str, Any]:
     """Summary, columns of the table, arrays and pictures."""
+    traits = traits_of(images, study, seed=seed)
+    told = shared_words(images, study, traits)
+    inspected = {} if traits is None else traits.arrays()
     return {
-        "summary": summary(images, study, stable=stable),
-        "table": cluster_columns(images, study, stable=stable),
-        "arrays": {**image_arrays(images), **study_arrays(study)},
-        "media": cluster_pictures(images, study, pictures),
+        "summary": {**summary(images, study, stable=stable), **({} if traits is None else trait_summary(traits))},
+        "table": {**cluster_columns(images, study, stable=stable), "shared": np.array(told, dtype=np.str_)},
+        "arrays": {**image_arrays(images), **study_arrays(study), **inspected},
+        "media": cluster_pictures(images, study, told[:pictures]),
     }
+
+
+def traits_of(images: ErrorImages, study: RootCauseStudy, *, seed: int = 0) -> SharedTraits | None:
+    """What the images of each cluster share; None where nothing is known of the images besides."""
+    if images.places is None or not len(images.parameters):
+        return None
+    return shared_traits(images.parameters, [images.places[each.members] for each in study.clusters], seed=seed)
+
+
+def shared_words(images: ErrorImages, study: RootCauseStudy, traits: SharedTraits | None) -> list[str]:
+    """What the images of each cluster share, in a line of words: parameters, and the two classes they lie between."""
+    told = []
+    for number, cluster in enumerate(study.clusters):
+        border = told_border(images.kinds[cluster.members].tolist())
+        known = ""
+        if traits is not None and images.places is not None:
+            known = told_traits(traits, number, images.places[cluster.members])
+        told.append("; ".join(filter(None, [known, border])))
+    return told
+
+
+def trait_summary(traits: SharedTraits) -> dict[str, Estimate]:
+    """For how many clusters a parameter is found that their images share."""
+    abouts = {
+        "explained_clusters": (
+            traits.explained,
+            f"share of the clusters with a parameter whose variance falls by ≥ {LEAST:.0%}, beyond chance",
+        ),
+        "reduced_clusters": (traits.reduced, "the same, chance or not"),
+    }
+    found = {}
+    for name, (which, about) in abouts.items():
+        low, high = wilson_interval(int(which.sum()), len(which))
+        found[name] = Estimate(float(which.mean()), float(low), float(high), 0.95, about)
+    return found
 
 
 def summary(images: ErrorImages, study: RootCauseStudy, *, stable: float) -> dict[str, Estimate]:
@@ -49,6 +88,7 @@ def summary(images: ErrorImages, study: RootCauseStudy, *, stable: float) -> dic
             about="distance within clusters over that of any two images, over the number of clusters; lower is better",
         ),
         "images_to_inspect": Estimate(to_inspect, about=f"images a person looks at, {SHOWN} of each cluster"),
+        "share_to_inspect": Estimate(to_inspect / len(images), about="their share of all error-inducing images"),
         "errors": Estimate(len(images), about="error-inducing images"),
         **sample,
     }
@@ -92,10 +132,14 @@ def image_arrays(images: ErrorImages) -> dict[str, np.ndarray]:
         "landmarks": images.landmarks,
         "layers": np.array(images.layers, dtype=np.str_),
     }
+    arrays |= {"method": np.array(images.method), "positions": np.array(images.positions or 0)}
+    arrays |= images.parameters.arrays()
+    shown = {"thumbnails": images.thumbnails, "heat_pictures": images.heat_pictures, "image_place": images.places}
+    arrays |= {name: array for name, array in shown.items() if array is not None}
     arrays |= {f"distances-{number:02d}": distances for number, distances in enumerate(images.distances)}
     for number, rows in images.heat_maps.items():
         arrays |= {f"heat_maps-{number:02d}": rows.blocks[0], f"heat_map_scale-{number:02d}": rows.scale}
-    return arrays if images.thumbnails is None else {**arrays, "thumbnails": images.thumbnails}
+    return arrays
 
 
 def study_arrays(study: RootCauseStudy) -> dict[str, np.ndarray]:
@@ -105,21 +149,22 @@ def study_arrays(study: RootCauseStudy) -> dict[str, np.ndarray]:
         "image_distance": study.medoid_distances,
         "best_layer": np.array(study.best),
         "layer_score": np.array([layer.score for layer in study.layers]),
+        "layer_labels": np.stack([layer.labels for layer in study.layers]),
         "layer_clusters": np.array([layer.clusters for layer in study.layers]),
         "score_clusters": study.layers[study.best].counts,
         "score": np.stack([layer.scores for layer in study.layers]),
     }
 
 
-def cluster_pictures(images: ErrorImages, study: RootCauseStudy, most: int) -> dict[str, Picture]:
-    """The medoid and its nearest members, of the largest clusters; none where no small pictures were kept."""
-    if images.thumbnails is None:
-        return {}
+def cluster_pictures(images: ErrorImages, study: RootCauseStudy, told: Sequence[str]) -> dict[str, Picture]:
+    """The medoid, its nearest members and the mean heat map of the largest clusters, with what is told of each."""
     shown = {}
-    for number, cluster in enumerate(study.clusters[:most], start=1):
-        members = cluster.members[:SHOWN]
-        sheet = strip([enlarged(images.thumbnails[member], 64) for member in members])
-        told = kinds_told(images.kinds[cluster.members].tolist())
-        caption = f"Cluster {number}: the medoid and the members nearest to it, of {len(cluster)} images. {told}."
-        shown[f"cluster {number}"] = Picture(png(sheet), caption)
+    for number, (cluster, words) in enumerate(zip(study.clusters, told, strict=False), start=1):
+        picture = cluster_picture(images, cluster)
+        if picture is not None:
+            kinds = kinds_told(images.kinds[cluster.members].tolist())
+            heat = "" if images.heat_pictures is None else ", and the mean heat map over the mean image"
+            about = f"the medoid and the members nearest to it, of {len(cluster)} images{heat}"
+            caption = f"Cluster {number}: {about}. {kinds}." + (f" Shared: {words}." if words else "")
+            shown[f"cluster {number}"] = Picture(picture, caption)
     return shown

@@ -16,9 +16,7 @@ from weakspot.core.layers import Side
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.taps import Tap
-
-NAME_BYTES = 64
-"""Rows hold numbers: the name of a group is kept as so many bytes."""
+from weakspot.data.text_rows import decoded, encoded
 
 
 class GroupFairness(Probe):
@@ -125,18 +123,6 @@ def correct(seen: Observation) -> np.ndarray:
     """Whether each answer is right; with several labels, whether all of them are."""
     right = seen.predicted == seen.targets
     return right.reshape(len(seen.ids), -1).all(1).cpu().numpy()
-
-
-def encoded(names: np.ndarray) -> np.ndarray:
-    """Names as rows of bytes, (samples, NAME_BYTES), uint8."""
-    short = [str(name).encode()[:NAME_BYTES] for name in names.tolist()]
-    return np.array(short, dtype=f"S{NAME_BYTES}").view(np.uint8).reshape(len(short), NAME_BYTES)
-
-
-def decoded(rows: np.ndarray) -> np.ndarray:
-    """The names behind rows of bytes."""
-    names = np.ascontiguousarray(rows).view(f"S{NAME_BYTES}")[:, 0].tolist()
-    return np.array([name.decode(errors="ignore") for name in names])
 
 
 def group_numbers(column: np.ndarray, classes: Sequence[str]) -> tuple[list[str], np.ndarray]:

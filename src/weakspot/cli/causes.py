@@ -1,8 +1,145 @@
 """`weakspot causes`: from error-inducing images to root-cause clusters, and from these to a better model."""
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
-from weakspot.cli.questions import ask_command, asking_alone, question
+from weakspot.cli.arguments import (
+    BatchSize,
+    ChannelsLast,
+    Compile,
+    ConfigFile,
+    Device,
+    Json,
+    Limit,
+    OnBadSample,
+    Precision,
+    Quiet,
+    RunFolder,
+    RunOption,
+    SetOption,
+)
+from weakspot.cli.questions import answer, ask_command, asking_alone, in_ways, question, with_settings
+from weakspot.cli.retraining import retrain
+from weakspot.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from weakspot.cli.config import Config
 
 app = typer.Typer(cls=question("cluster"), no_args_is_help=True)
 app.command("cluster", help=asking_alone("causes"))(ask_command("causes"))
+app.command()(retrain)
+
+
+@app.command()
+def select(
+    config: ConfigFile,
+    budget: Annotated[
+        int | None, typer.Option(help="Images to choose; by default as many as there are errors in clusters.")
+    ] = None,
+    settings: SetOption = None,
+    run: RunOption = None,
+    limit: Limit = None,
+    batch_size: BatchSize = 64,
+    on_bad_sample: OnBadSample = "stop",
+    device: Device = None,
+    precision: Precision = None,
+    compile: Compile = False,
+    channels_last: ChannelsLast = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose the images of the split "improvement" that are worth labelling: near the root causes of errors."""
+    from weakspot.cli.config import read_config
+
+    read = in_ways(read_config(config), precision, compile, channels_last)
+    asked = selecting(with_settings(read, "causes", settings), budget)
+    execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample}
+    how = {"limit": limit, "execution": execution, "device": device}
+    answer(config, asked, run, how, as_json=as_json, quiet=quiet)
+
+
+def selecting(config: "Config", budget: int | None) -> "Config":
+    """The configuration with the unsafe set asked for."""
+    options = dict(config.ask["causes"] or {})
+    written = options.get("select")
+    given = {} if budget is None else {"budget": budget}
+    options["select"] = ({**written, **given} if isinstance(written, Mapping) else given) or True
+    return config.model_copy(update={"ask": {"causes": options}})
+
+
+@app.command()
+def label(
+    run: RunFolder,
+    export: Annotated[
+        Path | None, typer.Option("--export", help="Write the images to label to this new CSV file.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option("--import", help="Read labels from this CSV file.")] = None,
+    status: Annotated[bool, typer.Option("--status", help="Say how many labels are still missing.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the images to label as a CSV file, and read the labels in again; a file may be half done."""
+    from weakspot.causes.labelling import UNSAFE, current_labels, export_labels, import_labels
+    from weakspot.core.run import Run
+
+    if not (export or labels or status):
+        raise ConfigError("label does nothing: give --export FILE, --import FILE or --status")
+    opened = Run.open(run)
+    if UNSAFE not in opened:
+        raise ConfigError(f"{run} has no images to label: choose some with `weakspot causes select CONFIG`")
+    found = import_labels(opened, labels) if labels else current_labels(opened)
+    if export:
+        export_labels(opened[UNSAFE], export, labels=found)
+    told: dict[str, Any] = {name: estimate.value for name, estimate in found.summary.items()}
+    if as_json:
+        typer.echo(json.dumps(told))
+    elif not quiet:
+        written = f"; wrote {export}" if export else ""
+        typer.echo(f"{told['labelled']} labelled, {told['missing']} still missing{written}")
+
+
+@app.command()
+def export(
+    config: ConfigFile,
+    output: Annotated[Path | None, typer.Option(help="The new folder; by default clusters in the Run.")] = None,
+    train: Annotated[bool, typer.Option(help="Whether to answer the training data too, for train_results.csv.")] = True,
+    settings: SetOption = None,
+    run: RunOption = None,
+    limit: Limit = None,
+    batch_size: BatchSize = 64,
+    device: Device = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a folder per root-cause cluster with its images and an animation, and the distances of every layer."""
+    from weakspot.causes.export import export_clusters
+    from weakspot.causes.room import train_results
+    from weakspot.cli import work
+    from weakspot.cli.config import read_config
+    from weakspot.cli.progress import Bar
+    from weakspot.core.job import Execution
+    from weakspot.core.plan import Plan
+    from weakspot.core.progress import Silent
+
+    read = read_config(config)
+    asked = with_settings(read, "causes", settings)
+    target = work.run_folder(config, asked, run)
+    folder = output or target / "clusters"
+    if folder.exists():
+        raise ConfigError(f"{folder} is there already: choose another with --output, or remove it")
+    with work.goes_on():
+        subject, data, planned = work.prepare(
+            asked, config.parent, limit=limit, device=device, sets=target / "sets", silent=quiet
+        )
+        steps = [step for step in planned.steps if step.key in planned.asked]
+        if train and "train" in data:
+            steps.append(train_results(asked.ask["causes"] or {}))
+        with work.nothing_half_made(target) as opened:
+            progress = Silent() if quiet else Bar()
+            Plan.of(steps).run(subject, data, opened, execution=Execution(batch_size=batch_size), progress=progress)
+            left_out = export_clusters(opened, data["test"], folder)
+    if not quiet:
+        typer.echo("\n".join([*left_out, f"clusters: {folder}"]))

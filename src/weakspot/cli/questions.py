@@ -53,15 +53,25 @@ def in_ways(config: "Config", precision: str | None, compile: bool, channels_las
     return config.model_copy(update={"subject": subject})
 
 
-def ask_command(room: str) -> Any:
-    """The command that asks one question of a room."""
+def with_settings(config: "Config", room: str, settings: Sequence[str] | None) -> "Config":
+    """The configuration with one room asked alone, with the file's options and those set here."""
+    from weakspot.cli.settings import check_settings, read_settings
+
+    written, given = config.ask.get(room) or {}, read_settings(settings or [])
+    if given:
+        check_settings(room, written, given)
+    return config.model_copy(update={"ask": {room: {**written, **given}}})
+
+
+def ask_command(room: str, samples_per_batch: int = 64) -> Any:
+    """The command that asks one question of a room, by default with so many samples per batch."""
 
     def ask(
         config: ConfigFile,
         settings: SetOption = None,
         run: RunOption = None,
         limit: Limit = None,
-        batch_size: BatchSize = 64,
+        batch_size: BatchSize = samples_per_batch,
         on_bad_sample: OnBadSample = "stop",
         device: Device = None,
         precision: Precision = None,
@@ -71,13 +81,9 @@ def ask_command(room: str) -> Any:
         quiet: Quiet = False,
     ) -> None:
         from weakspot.cli.config import read_config
-        from weakspot.cli.settings import check_settings, read_settings
 
         read = in_ways(read_config(config), precision, compile, channels_last)
-        written, given = read.ask.get(room) or {}, read_settings(settings or [])
-        if given:
-            check_settings(room, written, given)
-        asked = read.model_copy(update={"ask": {room: {**written, **given}}})
+        asked = with_settings(read, room, settings)
         execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample}
         how = {"limit": limit, "execution": execution, "device": device}
         answer(config, asked, run, how, as_json=as_json, quiet=quiet)

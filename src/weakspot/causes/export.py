@@ -1,0 +1,194 @@
+"""Root-cause clusters as folders of images, as users of HUDD know them (Fahmy et al. 2021, figure 3)."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from weakspot.causes.again import NAME
+from weakspot.causes.clusters import RootCauseCluster
+from weakspot.causes.distances import square
+from weakspot.causes.labelling import guarded, table_in
+from weakspot.causes.pictures import animation, contact_sheet, heat_map_picture
+from weakspot.causes.study import ErrorImages
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.files import whole_folder, writing
+from weakspot.core.finding import Finding
+from weakspot.core.run import Run
+from weakspot.core.source import Source
+from weakspot.data.images import SUFFIXES, png, to_uint8
+
+RESULTS = {"test": "causes.errors", "train": "causes.errors-train"}
+"""The Findings that say how each image was answered, by split."""
+MOST_IN_CSV = 2000
+"""Distances of more images are written as an array alone: as text they would be gigabytes."""
+_SHEET = 100
+"""Images on a contact sheet; the animation shows all."""
+_FRAME = 128
+_BATCH = 64
+
+
+def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list[str]:
+    """Write the root-cause clusters of a Run to a new folder, whole or not at all; says in words what was left out.
+
+    source: the test data, for the images: files are copied, everything else is written as PNG; without it the small
+    pictures of the Finding are taken.
+
+        clusters.csv, images.csv            the clusters, and the cluster of every error-inducing image
+        cluster-01/                         its images, the medoid first; contact_sheet.png, heat_map.png, animation.gif
+        layers/00-conv1/                    distances.npy and .csv, clusters.npy and .csv of every layer
+        test_results.csv, train_results.csv how each image was answered, for those that the Run knows
+    """
+    target = Path(folder)
+    if target.exists():
+        raise ConfigError(f"{folder} is there already: choose another folder, or remove it")
+    finding = run[NAME]
+    images, table = ErrorImages.of_finding(finding), table_in(finding)
+    with whole_folder(target) as scratch, writing(target):
+        _write_csv(scratch / "clusters.csv", table.column_names, map(dict.values, table.to_pylist()))
+        _write_images(scratch / "images.csv", finding, images)
+        originals = Originals(images, source)
+        for number, cluster in enumerate(clusters_of(finding), start=1):
+            _write_cluster(scratch / f"cluster-{number:02d}", originals, cluster)
+        left_out = [_write_layer(scratch / "layers", finding, images, number) for number in range(len(images.layers))]
+        for split, name in RESULTS.items():
+            if name not in run:
+                left_out.append(f"no {split}_results.csv: the Run has no {name}")
+                continue
+            results = results_table(run[name])
+            _write_csv(scratch / f"{split}_results.csv", list(results), zip(*results.values(), strict=True))
+    return list(dict.fromkeys(filter(None, left_out)))
+
+
+def clusters_of(finding: Finding) -> list[RootCauseCluster]:
+    """The clusters of a Finding of `RootCauses`, members by distance, the medoid first."""
+    ids = np.asarray(finding.arrays["image_id"])
+    numbers, far = (np.asarray(finding.arrays[name]) for name in ("image_cluster", "image_distance"))
+    found = []
+    for row in table_in(finding).to_pylist():
+        members = np.flatnonzero(numbers == row["cluster"])
+        order = np.lexsort((members, far[members], ids[members] != row["medoid"]))
+        found.append(RootCauseCluster(members[order], far[members[order]], row["spread"], row["stability"]))
+    return found
+
+
+def results_table(finding: Finding) -> dict[str, Sequence[Any]]:
+    """How each image was answered, by column: id, target, answer, wrong, error; numbers with spaces between them."""
+    table = table_in(finding)
+    numbers = {
+        name: [" ".join(f"{v:.6g}" for v in row) for row in values.tolist()] for name, values in finding.arrays.items()
+    }
+    known = {name: table[name].to_pylist() for name in table.column_names}
+    everything = {**known, **numbers}
+    first = [name for name in ("id", "target", "answer", "wrong", "error") if name in everything]
+    return {name: everything[name] for name in [*first, *(name for name in known if name not in (*first, "kind"))]}
+
+
+def _write_images(path: Path, finding: Finding, images: ErrorImages) -> None:
+    arrays = finding.arrays
+    rows = zip(images.ids, images.kinds, arrays["image_cluster"], arrays["image_distance"], strict=True)
+    _write_csv(path, ["id", "kind", "cluster", "distance"], rows)
+
+
+class Originals:
+    """The images behind the ids: from the data, or, without them, as the small pictures of the Finding."""
+
+    def __init__(self, images: ErrorImages, source: Source | None):
+        self.images, self._source = images, source
+        self._place = {} if source is None else {name: place for place, name in enumerate(source.ids)}
+        lost = [] if source is None else [name for name in images.ids.tolist() if name not in self._place]
+        if lost:
+            raise DataError(
+                f"the data have no sample {lost[0]!r} ({len(lost)} of {len(images)} error-inducing images are not "
+                "there): give the test data that the Run examined"
+            )
+
+    def of(self, members: np.ndarray) -> Iterator[tuple[str, bytes | None, np.ndarray]]:
+        """Name, content of the file where there is one, and pixels of each; nothing where these are no images."""
+        names = self.images.ids[members].tolist()
+        if self._source is None:
+            kept = self.images.thumbnails
+            yield from [] if kept is None else ((name, None, kept[m]) for name, m in zip(names, members, strict=True))
+            return
+        content = getattr(self._source, "content", None)
+        for start in range(0, len(names), _BATCH):
+            places = np.array([self._place[name] for name in names[start : start + _BATCH]])
+            inputs = self._source.read(places).inputs.numpy()
+            if inputs.ndim != 4:
+                return
+            for place, picture in zip(places.tolist(), inputs, strict=True):
+                yield self._source.ids[place], None if content is None else content(place), pixels_of(picture)
+
+
+def pixels_of(image: np.ndarray) -> np.ndarray:
+    """An input as a picture, uint8 (height, width, 3): values from 0 to 1 as they are, others stretched."""
+    within = image.min() >= 0 and image.max() <= 1
+    return to_uint8(image, (0.0, 1.0) if within else None)
+
+
+def _write_cluster(folder: Path, originals: Originals, cluster: RootCauseCluster) -> None:
+    """The images of one cluster, the medoid first, and the pictures that show them together."""
+    folder.mkdir()
+    width, small = len(str(len(cluster))), []
+    for place, (name, content, pixels) in enumerate(originals.of(cluster.members), start=1):
+        stem, suffix = file_name(name)
+        file = folder / f"{place:0{width}d}-{stem}{'.png' if content is None else suffix}"
+        file.write_bytes(png(pixels) if content is None else content)
+        small.append(_reduced(pixels))
+    if small:
+        (folder / "contact_sheet.png").write_bytes(png(contact_sheet(small[:_SHEET])))
+        (folder / "animation.gif").write_bytes(animation(small))
+    heat = heat_map_picture(originals.images, cluster.members)
+    if heat is not None:
+        (folder / "heat_map.png").write_bytes(heat)
+
+
+def file_name(name: str) -> tuple[str, str]:
+    """A stem and a suffix that any file system takes and that lead nowhere else, from the id of a sample.
+
+    >>> file_name("../cats/one two.JPG"), file_name("test <3>")
+    (('one_two', '.jpg'), ('test_3', ''))
+    """
+    last = name.replace("\\", "/").rpartition("/")[2]
+    stem, _, suffix = last.rpartition(".")
+    known = bool(stem) and f".{suffix.lower()}" in SUFFIXES
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem if known else last).strip("_.")[:60]
+    return plain or "image", f".{suffix.lower()}" if known else ""
+
+
+def _reduced(pixels: np.ndarray) -> np.ndarray:
+    """No larger than a frame of an animation."""
+    picture = Image.fromarray(pixels)
+    picture.thumbnail((_FRAME, _FRAME))
+    return np.asarray(picture)
+
+
+def _write_layer(folder: Path, finding: Finding, images: ErrorImages, number: int) -> str | None:
+    """Distances and clusters of one layer; says what was left out."""
+    own = folder / f"{number:02d}-{file_name(images.layers[number])[0]}"
+    own.mkdir(parents=True)
+    distances, ids = images.distances[number], images.ids[images.landmarks]
+    labels = np.asarray(finding.arrays["layer_labels"])[number] + 1
+    np.save(own / "distances.npy", distances)
+    np.save(own / "clusters.npy", labels)
+    _write_csv(own / "clusters.csv", ["id", "cluster"], zip(ids, labels, strict=True))
+    if len(ids) > MOST_IN_CSV:
+        return f"no distances.csv: {len(ids)} images are more than {MOST_IN_CSV}; the distances are in distances.npy"
+    rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, square(distances), strict=True))
+    _write_csv(own / "distances.csv", ["id", *ids], rows)
+    return None
+
+
+def _write_csv(path: Path, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(map(_cell, columns))
+        writer.writerows(map(_cell, row) for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    return guarded(str(value)) if isinstance(value, str) else value

@@ -1,0 +1,114 @@
+import csv
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.causes.conftest import CLASSES, TinyNet
+from weakspot import Plan, Subject
+from weakspot.causes.distances import square
+from weakspot.causes.export import export_clusters, file_name
+from weakspot.causes.room import steps, train_results
+from weakspot.causes.study import ErrorImages
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.run import Run
+from weakspot.data.sources import ImageFolder
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_folder_per_cluster_with_images_and_animation(examined, splits, tmp_path):
+    left_out = export_clusters(examined, splits["test"], tmp_path / "out")
+    assert left_out == ["no train_results.csv: the Run has no causes.errors-train"]
+    found = examined["causes.root_causes"]
+    for row in found.table.to_pylist():
+        folder = tmp_path / "out" / f"cluster-{row['cluster']:02d}"
+        images = sorted(path.name for path in folder.glob("[0-9]*.png"))
+        assert len(images) == row["images"]
+        assert images[0].endswith(f"-{row['medoid']}.png")
+        with Image.open(folder / "animation.gif") as animation:
+            assert animation.n_frames == row["images"]
+            assert animation.info["duration"] == 600
+        with Image.open(folder / images[0]) as image:
+            shown = np.asarray(image)[:, :, 0]
+        pixels = splits["test"].read(np.array([splits["test"].ids.index(row["medoid"])])).inputs[0, 0].numpy()
+        assert np.abs(shown - pixels * 255).max() <= 0.51
+        assert (folder / "contact_sheet.png").exists()
+        assert (folder / "heat_map.png").exists()
+    assert len(rows_of(tmp_path / "out" / "images.csv")) == found.summary["errors"].value
+    assert [row["shared"] for row in rows_of(tmp_path / "out" / "clusters.csv")] == found.table["shared"].to_pylist()
+
+
+def test_distances_and_clusters_of_every_layer(examined, tmp_path):
+    export_clusters(examined, None, tmp_path / "out")
+    images = ErrorImages.of_finding(examined["causes.root_causes"])
+    for number, name in enumerate(images.layers):
+        folder = tmp_path / "out" / "layers" / f"{number:02d}-{name}"
+        assert np.array_equal(np.load(folder / "distances.npy"), images.distances[number])
+        told = [
+            [float(value) for key, value in row.items() if key != "id"] for row in rows_of(folder / "distances.csv")
+        ]
+        assert np.allclose(told, square(images.distances[number]), rtol=1e-5)
+        clusters = [int(row["cluster"]) for row in rows_of(folder / "clusters.csv")]
+        assert clusters == np.load(folder / "clusters.npy").tolist()
+    own, best = examined["causes.root_causes"].arrays, int(examined["causes.root_causes"].arrays["best_layer"])
+    labels = own["layer_labels"][best][own["image_cluster"] > 0]
+    pairs = set(zip(labels.tolist(), own["image_cluster"][own["image_cluster"] > 0].tolist(), strict=True))
+    assert len(pairs) == len(set(labels.tolist()))  # the same clusters, by other numbers
+
+
+@pytest.fixture
+def photographs(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in CLASSES:
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for number in range(12):
+            pixels = rng.integers(0, 256, (8, 8), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{number}.bmp")
+    return ImageFolder(tmp_path / "photos", mode="L")
+
+
+def test_files_are_copied_as_they_are_and_all_results_written(photographs, tmp_path):
+    run, subject = Run.create(tmp_path / "run"), Subject(TinyNet().eval(), classes=CLASSES, scores="logits")
+    asked = steps({"replicates": 0, "clusters": 3})
+    Plan.of([*asked, train_results({})]).run(subject, {"test": photographs, "train": photographs}, run)
+    assert export_clusters(run, photographs, tmp_path / "out") == []
+    table = run["causes.root_causes"].table.to_pylist()
+    copied = min((tmp_path / "out" / "cluster-01").glob("*.bmp"))
+    assert copied.read_bytes() == (tmp_path / "photos" / table[0]["medoid"]).read_bytes()
+    train, test = (rows_of(tmp_path / "out" / f"{split}_results.csv") for split in ("train", "test"))
+    assert train == test
+    assert list(test[0]) == ["id", "target", "answer", "wrong"]
+    assert all((row["target"] != row["answer"]) == (row["wrong"] == "True") for row in test)
+    assert {row["target"] for row in test} == set(CLASSES)
+
+
+def test_nothing_is_replaced_and_nothing_half_written(examined, splits, tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ConfigError, match="is there already"):
+        export_clusters(examined, splits["test"], tmp_path / "out")
+    with pytest.raises(DataError, match="give the test data that the Run examined"):
+        export_clusters(examined, splits["train"], tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_numbers_are_written_beside_their_targets(tmp_path):
+    from tests.causes.conftest import images
+
+    targets = np.random.default_rng(3).normal(size=(40, 2)).astype(np.float32)
+    run, source = Run.create(tmp_path / "run"), images("i", 40, targets)
+    Plan.of(steps({"replicates": 0})).run(Subject(TinyNet(2).eval(), task="regression"), {"test": source}, run)
+    export_clusters(run, source, tmp_path / "out")
+    first = rows_of(tmp_path / "out" / "test_results.csv")[0]
+    assert [float(part) for part in first["target"].split()] == pytest.approx(targets[0], rel=1e-5)
+    assert list(first) == ["id", "target", "answer", "wrong", "error"]
+
+
+def test_file_names_lead_nowhere_else():
+    assert file_name("../../etc/passwd") == ("passwd", "")
+    assert file_name("..") == ("image", "")
+    assert file_name("a\\b\\c:d.PNG") == ("c_d", ".png")
+    assert len(file_name("x" * 500)[0]) == 60

@@ -1,0 +1,80 @@
+"""`weakspot causes select|label|export`, from a configuration to labels in the Run."""
+
+import csv
+import json
+import textwrap
+
+import numpy as np
+import pytest
+
+NETS = """
+import torch
+from torch import nn
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A configuration of a small net that is often wrong, with all three splits; no labels for the improvement set."""
+    (tmp_path / "small_causes_net.py").write_text(NETS)
+    rng = np.random.default_rng(0)
+    counts = {"train": 20, "test": 60, "improvement": 40}
+    arrays = {f"x_{split}": rng.random((count, 1, 8, 8), dtype=np.float32) for split, count in counts.items()}
+    targets = {f"y_{split}": rng.integers(0, 3, counts[split]) for split in ("train", "test")}
+    np.savez(tmp_path / "data.npz", **arrays, **targets)
+    (tmp_path / "weakspot.yaml").write_text(
+        textwrap.dedent(
+            """
+            subject: {model: "small_causes_net:net", classes: [x, y, z], scores: logits}
+            data: {train: data.npz, test: data.npz, improvement: data.npz}
+            ask:
+              causes: {replicates: 0, clusters: 4, select: {budget: 3, limit: 1.0}}
+            """
+        )
+    )
+    return tmp_path
+
+
+def test_from_clusters_to_labels_and_folders(weakspot, small):
+    config, run = small / "weakspot.yaml", small / "runs" / "weakspot"
+    code, out, _ = weakspot("causes", "select", config, "--budget", 6, "--json")
+    assert code == 0
+    found = {entry["name"]: entry["summary"] for entry in json.loads(out)}
+    assert found["causes.unsafe"]["unsafe"]["value"] == 6
+
+    code, out, err = weakspot("causes", "label", run, "--export", small / "labels.csv")
+    assert (code, err) == (0, "")
+    assert out.startswith("0 labelled, 6 still missing; wrote")
+    with (small / "labels.csv").open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = csv.reader(file)
+    rows[0][3] = "y"
+    (small / "labels.csv").write_text("\n".join(",".join(row) for row in [header, *rows]))
+    assert weakspot("causes", "label", run, "--import", small / "labels.csv")[1] == "1 labelled, 5 still missing\n"
+    assert json.loads(weakspot("causes", "label", run, "--status", "--json")[1]) == {"labelled": 1, "missing": 5}
+    rows[1][3] = "yy"
+    (small / "labels.csv").write_text("\n".join(",".join(row) for row in [header, *rows]))
+    code, _, err = weakspot("causes", "label", run, "--import", small / "labels.csv")
+    assert code == 2
+    assert "labels.csv:3: 'yy' is no class: did you mean 'y'?" in err
+
+    code, out, err = weakspot("causes", "export", config, "--output", small / "clusters", "--quiet")
+    assert (code, out, err) == (0, "", "")
+    made = sorted(path.name for path in (small / "clusters").iterdir())
+    assert {"cluster-01", "layers", "train_results.csv", "test_results.csv"} <= set(made)
+    code, _, err = weakspot("causes", "export", config, "--output", small / "clusters")
+    assert code == 2
+    assert "is there already" in err
+
+
+def test_a_run_without_images_to_label_says_how_to_choose_some(weakspot, small):
+    weakspot("causes", small / "weakspot.yaml", "--quiet", "--set", "select=false")
+    code, _, err = weakspot("causes", "label", small / "runs" / "weakspot", "--status")
+    assert code == 2
+    assert "weakspot causes select CONFIG" in err
+    code, _, err = weakspot("causes", "label", small / "runs" / "weakspot")
+    assert code == 2
+    assert "give --export FILE, --import FILE or --status" in err
