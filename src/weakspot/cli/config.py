@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from weakspot.cli.yaml_file import Places, read_yaml
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import described, fits, nearest, shortened
 from weakspot.core.tasks import Scores, Task
+from weakspot.yaml_file import Places, read_yaml
 
-Kind = Literal["folder", "zip", "csv", "npz", "npy", "idx", "function"]
+Kind = Literal["folder", "zip", "csv", "npz", "npy", "idx", "nifti", "function"]
 _SPLIT = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _SHOWN = 5
 
@@ -68,8 +68,8 @@ class SubjectEntry(Entry):
     """`module:factory`: a class or function that gives the model; or a file: `.pt2` or `.onnx`."""
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments for the factory, or for reading the file."""
-    weights: str | None = None
-    """A safetensors file, or a state dict: `.pt`, `.pth`, `.bin`, `.ckpt`."""
+    weights: str | list[str] | None = None
+    """A safetensors file, or a state dict: `.pt`, `.pth`, `.bin`, `.ckpt`; several make an ensemble."""
     weights_entry: str | None = None
     """Which part of a checkpoint holds the weights."""
     task: Task = "classification"
@@ -85,6 +85,9 @@ class SubjectEntry(Entry):
     precision: Literal["float32", "bf16"] = "float32"
     compile: bool = False
     channels_last: bool = False
+    window: list[int] | None = None
+    """The size of a window that slides over images too large for one pass."""
+    window_overlap: float = 0.5
     fingerprint: str | None = None
     """Name and version of a function that has no weights to be told by."""
 
@@ -122,6 +125,14 @@ class DataEntry(Entry):
     id_column: str | None = None
     separator: str | None = None
     delimiter: str | None = None
+    spacing: list[float] | None = None
+    """nifti: millimetres along z, y, x to resample to."""
+    orientation: Literal["file", "RAS"] | None = None
+    normalise: Literal["none", "volume", "nonzero"] | None = None
+    sequences: list[int] | None = None
+    """nifti: which ones, by the number in the file name."""
+    cases: str | list[str] | None = None
+    """nifti: which ones; or a text file with one per line."""
     metadata: str | None = None
     """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
     metadata_id: str | None = None
@@ -132,6 +143,23 @@ class DataEntry(Entry):
         if value is not None and (len(value) != 2 or not all(0 < side < 100_000 for side in value)):
             raise PydanticCustomError("kind", "expected [height, width] in pixels")
         return value
+
+
+class RetrainEntry(Entry):
+    """How `weakspot causes retrain` trains and compares; what its options say goes first."""
+
+    epochs: int = 10
+    learning_rate: float = 1e-3
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    batch_size: int = 128
+    patience: int = 3
+    seed: int = 0
+    repeats: int = 10
+    validation: float | str = 0.2
+    """The share of the labelled samples by which to judge when to stop, or the name of a split."""
+    train: str | None = None
+    """`module:function`: a training function of your own."""
 
 
 def _path_alone(value: Any) -> Any:
@@ -149,6 +177,8 @@ class Config(Entry):
     data: dict[str, Annotated[DataEntry, BeforeValidator(_path_alone)]]
     ask: dict[Any, Any] = Field(default_factory=dict)
     """Questions or probes, each with its options."""
+    retrain: RetrainEntry = Field(default_factory=RetrainEntry)
+    """How to train further, once something is labelled."""
     run: str | None = None
     """Where the Run goes; by default `runs/` and the name of the file."""
     _places: Places | None = PrivateAttr(default=None)
@@ -252,9 +282,15 @@ def _known(path: Sequence[Any]) -> list[str]:
         return list(DataEntry.model_fields)
     if path[:2] == ["subject", "preprocess"]:
         return list(NormaliseEntry.model_fields)
+    if path and path[0] == "retrain":
+        return list(RetrainEntry.model_fields)
     return list((SubjectEntry if path and path[0] == "subject" else Config).model_fields)
 
 
 def _expected(path: Sequence[Any]) -> str:
-    wanted = {"subject": "a mapping that names the model", "data": "a mapping from splits to data"}
+    wanted = {
+        "subject": "a mapping that names the model",
+        "data": "a mapping from splits to data",
+        "retrain": "a mapping of how to train",
+    }
     return wanted.get(str(path[0]), "a mapping from questions to their options") if path else "a mapping"

@@ -1,21 +1,27 @@
-"""What `weakspot demo` examines: an embedded net on embedded digits."""
+"""What `weakspot demo` examines: an embedded gaze detector on eyes of a simulator, some of kinds that it never saw."""
 
 from weakspot.cli.config import Config
+from weakspot.data.eye_net import CLASSES
 
 CONFIG = Config.model_validate(
     {
         "subject": {
-            "model": "weakspot.data.digits:model",
+            "model": "weakspot.data.eye_net:model",
             "task": "classification",
-            "classes": list("0123456789"),
+            "classes": list(CLASSES),
             "scores": "logits",
             "bounds": [0, 1],
         },
-        "data": {"train": "weakspot.data.digits:train", "test": "weakspot.data.digits:test"},
+        "data": {
+            "train": "weakspot.data.eye_net:train",
+            "test": "weakspot.data.eye_net:test",
+            "improvement": "weakspot.data.eye_net:improvement",
+        },
         "ask": {
             "coverage": {"kmnc": {"sections": 100}},
-            "robustness": {"neighbours": {"rotate": 20, "shift": 1}},
+            "robustness": {"neighbours": {"rotate": 10, "shift": 2}, "looks": 20, "understand": True},
             "classes": {},
+            "causes": {"angles": ["gaze_angle", "light_angle"], "select": {"budget": 100}},
         },
     }
 )

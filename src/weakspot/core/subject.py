@@ -122,6 +122,11 @@ class Subject:
         """One complete prediction for a batch: pre-process, run, pick the output."""
         return self._run(self.model, inputs, lambda prepared: prepared)
 
+    def prepared(self, inputs: Tensor) -> Tensor:
+        """What the model is given for these inputs: a copy, pre-processed."""
+        copied = inputs.clone()  # what works in place must not change the inputs of the next look
+        return copied if self._preprocess is None else self._preprocess(copied)
+
     def quick(self, *, compiled: bool) -> Forward:
         """The forward in the ways the subject asks for; `compiled` where nothing watches the model's operations."""
         if self.ways == Ways():
@@ -145,8 +150,7 @@ class Subject:
             raise SubjectError(f"the model cannot be compiled: {reason}; leave compile off") from error
 
     def _run(self, model: Any, inputs: Tensor, lay_out: Callable[[Tensor], Tensor]) -> Tensor:
-        prepared = inputs.clone()  # what works in place must not change the inputs of the next look
-        prepared = lay_out(prepared if self._preprocess is None else self._preprocess(prepared))
+        prepared = lay_out(self.prepared(inputs))
         raw = model(prepared) if self._forward is None else self._forward(model, prepared)
         outputs = _pick(raw, self._output)
         if outputs.ndim == 0 or outputs.shape[0] != inputs.shape[0]:

@@ -1,38 +1,73 @@
 """Before and after: the same inputs, answered by two models, compared input by input."""
 
+from math import fsum
+
 import numpy as np
-from scipy.stats import binomtest
+from torch import Tensor
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding, table_of
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.tasks import Task
+from weakspot.repair.effects import mcnemar
 from weakspot.statistics.intervals import wilson_interval
 from weakspot.statistics.paired import paired_difference_interval
 
 
 class Answers(Probe):
-    """What the model answers to every input, and whether it is right: what two models are compared by (Kohavi 1995)."""
+    """What the model answers to every input, and whether it is right: what two models are compared by (Kohavi 1995).
 
-    tasks = ("classification",)
+    Classes and labels are right or wrong; for numbers and keypoints it is told how far they are off.
+    """
+
+    tasks = ("classification", "multilabel", "regression", "keypoints")
 
     answers = Rows()
 
     def observe(self, seen: Observation) -> None:
-        """Keep target and prediction."""
-        self.answers.append(seen.ids, target=seen.targets, predicted=seen.predicted)
+        """Keep target and prediction of a class, whether labels are right, how far numbers are off."""
+        task = self.setting.task
+        if task == "classification":
+            self.answers.append(seen.ids, target=seen.targets, predicted=seen.predicted)
+        elif task == "multilabel":
+            self.answers.append(seen.ids, right=seen.right)
+        else:
+            self.answers.append(seen.ids, error=worst_errors(seen.outputs, seen.targets, task))
 
     def finish(self) -> Finding:
-        """The answers in the order of the data, and the accuracy."""
+        """The answers in the order of the data, and the accuracy or the mean error."""
         rows = self.answers.read()
-        target, predicted = np.asarray(rows["target"]), np.asarray(rows["predicted"])
-        right = target == predicted
+        count = {"inputs": Estimate(len(rows.ids), about="samples examined")}
+        if self.setting.task in ("regression", "keypoints"):
+            error = np.asarray(rows["error"])
+            mean = Estimate(fsum(error) / len(error), about="mean error of each sample's worst number or keypoint")
+            return self.finding(summary={"error": mean, **count}, table={"id": rows.ids, "error": error})
+        if self.setting.task == "multilabel":
+            right, columns = np.asarray(rows["right"]), {}
+        else:
+            columns = {name: np.asarray(rows[name]) for name in ("target", "predicted")}
+            right = columns["target"] == columns["predicted"]
         low, high = wilson_interval(int(right.sum()), len(right))
         accuracy = Estimate(float(right.mean()), float(low), float(high), 0.95, "share of the inputs answered rightly")
-        return self.finding(
-            summary={"accuracy": accuracy, "inputs": Estimate(len(right), about="samples examined")},
-            table={"id": rows.ids, "right": right, "target": target, "predicted": predicted},
+        return self.finding(summary={"accuracy": accuracy, **count}, table={"id": rows.ids, "right": right, **columns})
+
+
+def worst_errors(outputs: Tensor, targets: Tensor, task: Task) -> Tensor:
+    """How far each sample's worst number or keypoint is off, float64 (samples,): max |ŷ − y|, max ‖(x̂, ŷ) − (x, y)‖.
+
+    >>> import torch
+    >>> worst_errors(torch.tensor([[0.0, 0.0, 3.0, 4.0]]), torch.zeros(1, 4), "keypoints").tolist()
+    [5.0]
+    """
+    given, true = (values.double().reshape(len(values), -1) for values in (outputs, targets))
+    if given.shape != true.shape:
+        raise DataError(
+            f"the model gives {given.shape[1]} numbers per sample and the targets have {true.shape[1]}: they must agree"
         )
+    if task != "keypoints":
+        return (given - true).abs().amax(1)
+    return (given - true).reshape(len(given), -1, 2).square().sum(2).sqrt().amax(1)
 
 
 def compared(before: Finding, after: Finding, *, confidence: float = 0.95) -> Finding:
@@ -67,8 +102,7 @@ def _summary(
     before: np.ndarray, after: np.ndarray, gained: np.ndarray, lost: np.ndarray, confidence: float
 ) -> dict[str, Estimate]:
     low, high = map(float, paired_difference_interval(before, after, confidence=confidence))
-    changed = int(gained.sum() + lost.sum())
-    chance = float(binomtest(int(gained.sum()), changed).pvalue) if changed else 1.0
+    chance = mcnemar(int(gained.sum()), int(lost.sum()))
     verdict = "no difference shown" if low <= 0 <= high else "better" if low > 0 else "worse"
     return {
         "verdict": Estimate(verdict, about="by the interval of the difference"),

@@ -30,14 +30,16 @@ class VariedSource:
     def __init__(self, source: Source, look: Varying, *, copies: int = 4, first: int = 1001):
         if copies < 1:
             raise ConfigError(f"expected at least one copy of each sample, got {copies}")
-        self._source, self._look, self._copies, self._first = source, look, copies, first
+        self.original, self._look, self._copies, self._first = source, look, copies, first
         names = source.ids
         self.ids = tuple(f"{name}~{first + copy}" for name in names for copy in range(copies))
+        self.origins = tuple(name for name in names for _ in range(copies))
+        """The id of the sample that each one is a variation of."""
 
     def read(self, positions: np.ndarray) -> Batch:
         """The variations at these places."""
         places, copies = np.divmod(np.asarray(positions), self._copies)
-        batch = self._source.read(places)
+        batch = self.original.read(places)
         varied = torch.empty_like(batch.inputs)
         for copy in np.unique(copies):
             rows = np.flatnonzero(copies == copy)
@@ -48,4 +50,4 @@ class VariedSource:
 
     def fingerprint(self) -> str:
         """Of the originals, and of how they are varied."""
-        return digest([self._source.fingerprint(), self._look, self._copies, self._first])
+        return digest([self.original.fingerprint(), self._look, self._copies, self._first])

@@ -1,0 +1,208 @@
+"""`weakspot causes retrain`: from the labels of a Run to a better model, and to what can be said of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weakspot.cli.arguments import ConfigFile, Device, Json, Quiet, RunOption
+
+if TYPE_CHECKING:
+    from weakspot.cli.config import Config, RetrainEntry
+    from weakspot.core.run import Run
+    from weakspot.core.source import Source
+    from weakspot.core.subject import Subject
+    from weakspot.repair import RetrainingData
+    from weakspot.repair.proving import Proof
+
+LABELS = "causes.labels"
+CLUSTERS = "causes.root_causes"
+ERRORS = "causes.errors"
+WEIGHTS = "retrained.safetensors"
+_HEADER = "# Written by `weakspot causes retrain`, which replaces it next time.\n"
+
+
+def retrain(
+    config: ConfigFile,
+    run: RunOption = None,
+    split: Annotated[str, typer.Option(help="By which split the models are compared.")] = "test",
+    epochs: Annotated[int | None, typer.Option(help="Times over all data, at most.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Step size of the optimiser.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="How often each method trains, each time with another seed.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the first repeat.")] = None,
+    validation: Annotated[
+        str | None, typer.Option(help="Share of the labelled samples by which to judge when to stop, or a split.")
+    ] = None,
+    train_function: Annotated[
+        str | None, typer.Option(help="module:function, a training function of your own.")
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option(help="Train on as many other samples too, where the improvement set has targets.")
+    ] = True,
+    device: Device = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train the model further on the labelled unsafe set, and compare it with the one before and with baselines."""
+    from weakspot.cli import work
+    from weakspot.cli.config import read_config
+    from weakspot.cli.loading import modules_beside
+    from weakspot.cli.questions import tell
+
+    read = read_config(config)
+    given = {
+        "epochs": epochs, "learning_rate": learning_rate, "batch_size": batch_size, "repeats": repeats, "seed": seed,
+        "validation": _number_or_name(validation), "train": train_function,
+    }  # fmt: skip
+    how = read.retrain.model_copy(update={name: value for name, value in given.items() if value is not None})
+    target = work.run_folder(config, read, run)
+    with work.goes_on(), modules_beside(config.parent):
+        made = _prove(
+            read, config.parent, target, how, split, baselines=baselines, device=device, silent=quiet or as_json
+        )
+    weights = target / WEIGHTS
+    written = _write_config(config, read, weights)
+    tell([made.finding], target, as_json=as_json, quiet=quiet)
+    if not (quiet or as_json):
+        typer.echo(f"weights: {weights}\nnext: weakspot examine {written}")
+
+
+def _number_or_name(text: str | None) -> float | str | None:
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _prove(
+    config: "Config",
+    folder: Path,
+    target: Path,
+    how: "RetrainEntry",
+    split: str,
+    *,
+    baselines: bool,
+    device: str | None,
+    silent: bool,
+) -> "Proof":
+    """Retrain as often as asked, keep the Finding in the Run; interrupted, it goes on after the last whole epoch."""
+    from weakspot.asking import imported
+    from weakspot.cli.loading import load
+    from weakspot.cli.progress import Bar
+    from weakspot.cli.work import tell_notes
+    from weakspot.core.files import remove_folder
+    from weakspot.core.progress import Silent
+    from weakspot.core.run import Run
+    from weakspot.repair import Recipe, proved
+    from weakspot.repair.checkpoints import save_weights
+
+    run = Run.open(target)
+    _labels_of(run)
+    loaded = load(config, folder, device=device, sets=target / "sets")
+    if not silent:
+        tell_notes(loaded)
+    subject, checkpoints = loaded.subject, target / "retraining"
+    data = retraining_data(run, subject, loaded.data, split, baselines=baselines)
+    recipe = {name: getattr(how, name) for name in Recipe.__dataclass_fields__}
+    with run.locked():
+        made = proved(
+            subject,
+            data,
+            recipe=Recipe(**recipe),
+            repeats=how.repeats,
+            validation=_validation(how.validation, loaded.data),
+            train=None if how.train is None else imported(how.train),
+            checkpoints=checkpoints,
+            progress=Silent() if silent else Bar(),
+        )
+        save_weights(made.model, target / WEIGHTS)
+        run.save(made.finding)
+        remove_folder(checkpoints)
+    return made
+
+
+def _validation(given: float | str, data: Mapping[str, "Source"]) -> "float | Source":
+    return _split(data, given) if isinstance(given, str) else given
+
+
+def _split(data: Mapping[str, "Source"], name: str) -> "Source":
+    from weakspot.core.errors import ConfigError
+
+    if name not in data:
+        raise ConfigError(f"retraining needs the split {name!r}, and the data have only {', '.join(data)}: add it")
+    return data[name]
+
+
+def _labels_of(run: "Run") -> Any:
+    """The table of labels; a Run without any is refused."""
+    from weakspot.core.errors import RunError
+
+    table = run[LABELS].table if LABELS in run else None
+    if table is None or table["label"].null_count == len(table):
+        raise RunError(
+            f"{run.folder} holds no labels, so there is nothing to retrain on: choose images with `weakspot causes "
+            "select`, and label them with `weakspot causes label`"
+        )
+    return table
+
+
+def retraining_data(
+    run: "Run", subject: "Subject", data: Mapping[str, "Source"], split: str, *, baselines: bool
+) -> "RetrainingData":
+    """What a Run and its data give to retrain on: labels of the unsafe set, clusters of the test set, a pool."""
+    import numpy as np
+
+    from weakspot.core.errors import RunError
+    from weakspot.repair import Labelled, RetrainingData, targets_of
+
+    if run.manifest()["subject"].get("fingerprint") != subject.fingerprint():
+        raise RunError(f"{run.folder} is of another model than the file names now: examine this one first")
+    table, improvement = _labels_of(run), _split(data, "improvement")
+    clusters = dict(zip(table["id"].to_pylist(), table["cluster"].to_pylist(), strict=True))
+    targets = targets_of(table, task=subject.task, classes=subject.classes)
+    chosen = {name: target for name, target in targets.items() if clusters[name]}
+    has_targets = improvement.read(np.arange(1)).targets is not None
+    return RetrainingData(
+        unsafe=Labelled(improvement, chosen),
+        clusters=clusters,
+        test=_split(data, split),
+        train=data.get("train"),
+        pool=improvement if baselines and has_targets else None,
+        causes=_causes(run) if split == "test" else {},
+        threshold=_threshold(run),
+    )
+
+
+def _causes(run: "Run") -> dict[str, int]:
+    if CLUSTERS not in run:
+        return {}
+    arrays = run[CLUSTERS].arrays
+    return dict(zip(arrays["image_id"].tolist(), arrays["image_cluster"].tolist(), strict=True))
+
+
+def _threshold(run: "Run") -> float | None:
+    """Above which error a number is wrong, as the Run has it."""
+    found = run[ERRORS].summary.get("threshold") if ERRORS in run else None
+    return None if found is None or found.value is None else float(found.value)
+
+
+def _write_config(file: Path, config: "Config", weights: Path) -> Path:
+    """The configuration with the new weights, beside the old one."""
+    import os
+
+    import yaml
+
+    from weakspot.core.files import write_text
+
+    raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+    subject = {name: value for name, value in raw["subject"].items() if name != "weights_entry"}
+    raw["subject"] = {**subject, "weights": os.path.relpath(weights, file.parent)}
+    if config.run is not None:
+        raw["run"] = f"{config.run}-retrained"
+    target = file.with_name(f"{file.stem}-retrained{file.suffix}")
+    write_text(target, _HEADER + yaml.safe_dump(raw, sort_keys=False, allow_unicode=True))
+    return target
