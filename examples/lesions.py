@@ -1,19 +1,31 @@
-"""Which detected lesions are real? The lesions of embedded toy volumes, from the most to the least uncertain.
+"""Which detected lesions are real? A lesion model learns from validation cases and judges the test cases.
 
 python examples/lesions.py
 """
 
-from weakspot import Execution, Subject, examine
+import tempfile
+from pathlib import Path
+
+from weakspot import Execution, Run, Subject
+from weakspot.asking import steps_for
+from weakspot.core.plan import Plan
+from weakspot.core.source import Subset
 from weakspot.data import phantom
-from weakspot.lesions.uncertainty import LesionUncertainty
 
 
 def main() -> None:
     subject = Subject(phantom.model(), task="segmentation", classes=phantom.CLASSES, scores="logits")
-    finding = examine(subject, phantom.test(), [LesionUncertainty(samples=20)], execution=Execution(batch_size=4))[0]
-    print(f"{finding.summary['lesions']} lesions in {finding.summary['volumes']} volumes; the most uncertain ones:")
-    for row in finding.table.sort_by([("entropy", "descending")]).to_pylist()[:5]:
-        print(f"  {row['id']}, lesion {row['lesion']}: {row['voxels']} voxels, entropy {row['entropy']:.3f}")
+    data = {"validation": phantom.ToyVolumes("validation", 40), "test": Subset(phantom.test(), range(12))}
+    steps = steps_for({"lesions": {"fit": "validation", "samples": 8, "epochs": 10, "folds": 2}})
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run.create(Path(folder) / "run")
+        Plan.of(steps).run(subject, data, run, execution=Execution(batch_size=4))
+        scored = run["lesions.scores"]
+    print(f"{scored.summary['lesions']} lesions; area under the accuracy-confidence curve {scored.summary['area']}")
+    print(f"calibrated: {scored.summary['calibrated'].about}; those most probably false:")
+    for row in scored.table.sort_by("rank").to_pylist()[:5]:
+        place = ", ".join(f"{row[axis]:.0f}" for axis in "zyx")
+        print(f"  {row['case']}, lesion {row['lesion']} at ({place}): {row['false_positive_probability']:.2f}")
 
 
 if __name__ == "__main__":

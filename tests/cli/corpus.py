@@ -16,6 +16,7 @@ SUBJECT_WRONG = {
     "preprocess": ["3", "x", "nowhere:f", "MODULE:nothing", "MODULE:NUMBER", "[1]", "{meen: 1}", "{mean: x}", "{std: 0}",
                    "{scale: 0}", "{mean: []}", "{bgr: 1}", "{mean: [1, 2]}", "{scale: .nan}", "MODULE:fails"],
     "device": ["3", "toaster", "''", "[cpu]", "cuda:99"],
+    "window": ["3", "x", "[0]", "[a]", "[2.5]", "[-1, 4]", "{a: 1}"], "window_overlap": ["x", "[1]", "true"],
     "cuda_graphs": ["1", "x", "null", "[true]"],
     "fingerprint": ["3", "[a]"],
     "modle": ["x"], "weight": ["x"], "Task": ["classification"],
@@ -32,6 +33,9 @@ DATA_WRONG = [
     "{path: empty_folder, size: 3}", "{path: empty_folder, size: [0, 1]}", "{path: empty_folder, size: [1]}",
     "{path: empty_folder, size: [1, -1]}", "{path: empty_folder, size: [1.5, 2]}", "{path: empty_folder, mode: CMYK}",
     "{path: empty_folder, arguments: {a: 1}}", "{path: 'MODULE:gives_text', arguments: {a: 1}}", "{path: data.npz, x: 1}",
+    "{path: empty_folder, kind: nifti}", "{path: data.npz, kind: nifti}", "{path: data.npz, spacing: [1, 1, 1]}",
+    "{path: empty_folder, kind: nifti, spacing: 1}", "{path: empty_folder, kind: nifti, spacing: [a]}",
+    "{path: empty_folder, kind: nifti, cases: none.txt}", "{path: empty_folder, kind: nifti, orientation: LPS}",
     "{path: few.csv, path_column: no}", "{path: few.csv, root: nowhere}", "{path: few.csv, targets: no}",
     "{path: few.csv, delimiter: 3}", "{path: 'a\\0b'}", "{path: " + "x" * 5000 + "}", "{path: '../../../../nowhere'}",
 ]  # fmt: skip
@@ -59,7 +63,13 @@ ASK_WRONG = {
         "{named: 3}", "{named: ab}", "{named: [[a, b, c]]}", "{replicates: 1}", "{replicates: -1}", "{replicates: x}",
         "{pictures: x}", "{thumbnail: x}", "{seed: x}", "{label: nowhere}", "{label: 3}", "{trehsold: 1}", "{near: nonsense}",
     ],
-    "lesions": ["3", "{samples: 1}", "{samples: x}", "{foreground: -1}", "{threshold: x}", "{least_voxels: 0}", "{seed: x}", "{}"],
+    "lesions": [
+        "3", "{samples: 0}", "{samples: x}", "{foreground: -1}", "{foreground: []}", "{threshold: x}", "{threshold: 2}",
+        "{smallest: 0}", "{dilation: -1}", "{least_iou: 0}", "{log_epsilon: 0}", "{seed: x}", "{}", "{splits: test}",
+        "{splits: 3}", "{fit: train}", "{fit: 3}", "{epochs: 3}", "{fit: nowhere}", "{fit: test, folds: 1}",
+        "{fit: test, method: best}", "{fit: test, readout: x}", "{fit: test, last_rate: 1}", "{trained_on: 3}",
+        "{trained_on: nowhere.txt}", "{fit: test, patient: 3}", "{look: 3}",
+    ],
     "neuron_coverage": ["3", "{threshold: high}", "{treshold: 1}", "{split: 3}", "{split: nowhere}", "{split: [test]}"],
     "k_multisection": ["{ranges: x}", "{sections: x}", "{ranges: null}"],
     "MODULE:Mine": ["{times: x}", "{times: 1.5}", "{time: 1}", "3"],
@@ -124,7 +134,7 @@ def nested_cases():
         "neuron_coverage": ["threshold", "layers"], "k_multisection": ["sections", "layers", "ranges"],
         "activation_ranges": ["layers"], "neighbour_accuracy": ["variation", "looks", "cutoff", "release", "seed"],
         "class_pairs": ["threshold", "layers", "side", "normalise", "least_images", "replicates", "pictures", "seed"],
-        "lesion_uncertainty": ["samples", "foreground", "threshold", "least_voxels", "seed"],
+        "lesions": ["samples", "foreground", "threshold", "smallest", "trained_on", "fit", "patient", "seed"],
         "neuron_importance": ["layers", "method", "where"],
     }  # fmt: skip
     values = ["{a: {b: c}}", "[[1]]", "2020-01-01", "{}", "[null]", "!!binary YWJj"]

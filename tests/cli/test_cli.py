@@ -269,9 +269,12 @@ def test_the_demo(weakspot, tmp_path):
     assert code == 0
     assert "robustness.neighbour_accuracy" in out
     assert out.endswith(f"report: {tmp_path / 'demo' / 'report.html'}\n")
-    assert "599/599" in err
-    summary = Run.open(tmp_path / "demo")["robustness.neighbour_accuracy"].summary
-    assert summary["accuracy"].value > 0.9
+    assert "600/600" in err
+    run = Run.open(tmp_path / "demo")
+    assert 0.5 < run["robustness.neighbour_accuracy"].summary["accuracy"].value < 0.7
+    kinds = [name.partition("-")[0] for name in run["causes.unsafe"].table["id"].to_pylist()]
+    assert kinds.count("usual") < len(kinds) / 4  # half of the eyes it chooses from
+    assert (tmp_path / "demo" / "report.html").stat().st_size < 8_000_000
     assert weakspot("demo", "--run", tmp_path / "demo", "--quiet") == (0, "", "")
 
 

@@ -39,6 +39,8 @@ SMALL_DETECTOR = {
     "folds": 2,
     "hidden": (8,),
 }
+SMALL_LESIONS = {"samples": 4, "threshold": 0.5, "smallest": 1}
+SMALL_FIT = {"sampling": SMALL_LESIONS, "epochs": 2, "folds": 2, "hidden": 4}
 SMALL = {
     "k_multisection": {"sections": 7},
     "next_inputs": {"sections": 7},
@@ -52,8 +54,11 @@ SMALL = {
     "class_robustness": {"looks": 6},
     "variation_effects": {"looks": 6},
     "weak_strips": {"looks": 6, "shown": 3},
-    "lesion_uncertainty": {"samples": 4},
+    "lesions": SMALL_LESIONS,
+    "lesion_fit": SMALL_FIT,
+    "scores": {"sampling": SMALL_LESIONS, "training": {key: SMALL_FIT[key] for key in SMALL_FIT if key != "sampling"}},
     "root_causes": {"method": "gradient", "replicates": 5},  # exact on whole numbers, as rules that divide are not
+    "unsafe_set": {"clustering": {"method": "gradient", "replicates": 0}, "budget": 7},
 }
 CASES = [(name, probe, task) for name, probe in offered_probes().items() for task in probe.tasks]
 

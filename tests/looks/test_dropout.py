@@ -212,10 +212,32 @@ def test_alpha_dropout_is_refused(net):
         sampled(nn.Sequential(net), torch.zeros(2, 3, 4))
 
 
+class Slices(nn.Module):
+    """Sees the slices of a volume as a batch of images, as a 2-D net on volumes does."""
+
+    def __init__(self, drop):
+        super().__init__()
+        self.drop = drop
+
+    def forward(self, x):
+        return self.drop(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+
+
+@pytest.mark.parametrize("drop", [nn.Dropout(0.5), nn.Dropout2d(0.5)])
+def test_slices_of_a_volume_as_a_batch_keep_to_their_sample(drop):
+    volumes = torch.ones(4, 5, 12, 4, 4)
+    together = sampled(Slices(drop), volumes)
+    for rows in ([2], [3, 0]):
+        assert torch.equal(sampled(Slices(drop), volumes[rows], [IDS[row] for row in rows]), together[rows])
+    slices = together.flatten(0, 1).flatten(1)
+    assert len({tuple(own.tolist()) for own in slices}) > 15
+    assert set(slices.unique().tolist()) == {0.0, 2.0}
+
+
 def test_dropout_behind_a_mix_of_samples_is_an_error():
-    net = nn.Sequential(nn.Flatten(0, 1), nn.Dropout(0.5), nn.Unflatten(0, (2, 3)))
-    with pytest.raises(SubjectError, match="dropout meets 6 rows for 2 samples"):
-        sampled(net, torch.ones(2, 3, 4))
+    net = nn.Sequential(nn.Flatten(0, 1), nn.Unflatten(0, (3, 4)), nn.Dropout(0.5), nn.Flatten(0, 1))
+    with pytest.raises(SubjectError, match=r"dropout meets 3 rows for 2 samples.*batches of 1"):
+        sampled(net, torch.ones(2, 6, 4))
 
 
 def test_the_mode_is_gone_after_an_error():

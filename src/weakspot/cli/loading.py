@@ -1,5 +1,6 @@
 """From the entries of `weakspot.yaml` to a Subject and its data."""
 
+import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -16,6 +17,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.options import shortened
 from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
+from weakspot.looks import Ensemble, SlidingWindow
 from weakspot.models import Normalise, OnnxModel, load_exported, load_weights
 
 _MODEL_FILES = {".pt2": load_exported, ".onnx": OnnxModel}
@@ -80,7 +82,8 @@ def load_subject(config: Config, folder: Path, *, device: str | None = None) -> 
         notes = list(getattr(model, "notes", ())) if not isinstance(model, nn.Module) else []
     if entry.weights is not None:
         with named(config, "subject", "weights"):
-            notes += _weighted(model, folder / entry.weights, entry.weights_entry)
+            model, said = _weighted(model, entry.weights, folder, entry.weights_entry)
+            notes += said
     with named(config, "subject", "preprocess"):
         preprocess = _preprocess(entry.preprocess)
     with named(config, "subject", "classes"):
@@ -107,6 +110,7 @@ def subject_of(
         precision=entry.precision,
         compile=entry.compile,
         channels_last=entry.channels_last,
+        forward=None if entry.window is None else SlidingWindow(tuple(entry.window), entry.window_overlap),
         fingerprint=entry.fingerprint or (own() if callable(own) else None),
     )
 
@@ -126,10 +130,19 @@ def _model(entry: SubjectEntry, folder: Path, device: str) -> Any:
     return model
 
 
-def _weighted(model: Any, path: Path, entry: str | None) -> list[str]:
+def _weighted(model: Any, given: str | list[str], folder: Path, entry: str | None) -> tuple[Any, list[str]]:
+    """The model with its weights; with several, an ensemble of copies."""
     if not isinstance(model, nn.Module):
-        raise ConfigError(f"weights {path} were given, but the model is no nn.Module and cannot take them")
-    return list(load_weights(model, path, entry=entry))
+        raise ConfigError(f"weights {given} were given, but the model is no nn.Module and cannot take them")
+    if isinstance(given, str):
+        return model, list(load_weights(model, folder / given, entry=entry))
+    members = [copy.deepcopy(model) for _ in given]
+    notes = [
+        note
+        for member, path in zip(members, given, strict=True)
+        for note in load_weights(member, folder / path, entry=entry)
+    ]
+    return Ensemble(members), list(dict.fromkeys(notes))
 
 
 def _preprocess(given: NormaliseEntry | str | None) -> Callable[[Any], Any] | None:

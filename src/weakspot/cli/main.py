@@ -10,7 +10,7 @@ import typer
 
 from weakspot._version import __version__
 from weakspot.asking import QUESTIONS
-from weakspot.cli import causes
+from weakspot.cli import causes, judging, lesions
 from weakspot.cli.arguments import (
     BatchSize,
     ChannelsLast,
@@ -148,7 +148,7 @@ def examine(
     answer(config, read, run, how, as_json=as_json, quiet=quiet)
 
 
-_WITH_MORE = {"causes": causes.app}
+_WITH_MORE = {"causes": causes.app, "lesions": lesions.app}
 """Rooms that have further commands beside their question."""
 for _room, _question in QUESTIONS.items():
     if _room in _WITH_MORE:
@@ -281,6 +281,9 @@ def report(
     written = write_report(Run.open(run), output or run / "report.html")
     if not quiet:
         typer.echo(f"report: {written}")
+
+
+judging.register(app)
 
 
 def run() -> None:

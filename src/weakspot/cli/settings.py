@@ -5,9 +5,9 @@ from typing import Any
 
 from weakspot.asking import steps_of
 from weakspot.cli.config import check_plain
-from weakspot.cli.yaml_file import parse_yaml
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.options import OptionError, shortened
+from weakspot.yaml_file import parse_yaml
 
 
 def read_settings(given: Sequence[str]) -> dict[str, Any]:

@@ -20,8 +20,11 @@ from weakspot.data.sources import (
     ImageManifest,
     ImageZip,
     LoaderSource,
+    NiftiFolder,
     WithMetadata,
+    is_nifti_folder,
 )
+from weakspot.looks import StoredSamples
 
 _KINDS: dict[str, Kind] = {".zip": "zip", ".csv": "csv", ".tsv": "csv", ".npz": "npz", ".npy": "npy", ".idx": "idx"}
 
@@ -59,7 +62,9 @@ def _kind(path: str, folder: Path) -> Kind:
     suffix = Path(name).suffix
     if suffix in _KINDS:
         return _KINDS[suffix]
-    return "idx" if name.endswith("-ubyte") else "folder"
+    if name.endswith("-ubyte"):
+        return "idx"
+    return "nifti" if is_nifti_folder(folder / path) else "folder"
 
 
 _TAKES: dict[Kind, frozenset[str]] = {
@@ -69,6 +74,7 @@ _TAKES: dict[Kind, frozenset[str]] = {
     "npz": frozenset({"inputs", "targets", "channels"}),
     "npy": frozenset({"targets", "channels"}),
     "idx": frozenset({"targets"}),
+    "nifti": frozenset({"spacing", "orientation", "normalise", "sequences", "cases"}),
     "function": frozenset({"arguments"}),
 }
 _EVERYWHERE = {"path", "kind", "metadata", "metadata_id"}
@@ -135,6 +141,18 @@ def _idx(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subjec
     return IdxSource(folder / entry.path, None if entry.targets is None else folder / str(entry.targets))
 
 
+def _nifti(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
+    options = _given(entry, **{name: name for name in ("spacing", "orientation", "normalise", "sequences")})
+    if isinstance(subject.model, StoredSamples) and (entry.spacing or entry.orientation == "RAS"):
+        raise ConfigError(
+            "stored samples lie on the grid of the image files: leave out spacing, and orientation unless it is file"
+        )
+    cases = entry.cases
+    if isinstance(cases, str):
+        cases = (folder / cases).read_text(encoding="utf-8", errors="replace").split()
+    return NiftiFolder(folder / entry.path, cases=cases, **options)
+
+
 def _function(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
     made: Any = called(entry.path, imported(entry.path), entry.arguments)
     if isinstance(made, DataLoader):
@@ -156,5 +174,6 @@ _READERS: dict[Kind, Callable[[str, DataEntry, Path, Any, Subject], Source]] = {
     "npz": _npz,
     "npy": _npy,
     "idx": _idx,
+    "nifti": _nifti,
     "function": _function,
 }

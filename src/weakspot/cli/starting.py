@@ -17,7 +17,6 @@ from weakspot.cli.blame import users_error
 from weakspot.cli.config import Config, checked_config
 from weakspot.cli.first_file import file_text, inline, normalise_entry
 from weakspot.cli.loading import Loaded, load, subject_of
-from weakspot.cli.yaml_file import parse_yaml
 from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
 from weakspot.core.job import Execution
 from weakspot.core.observation import Batch
@@ -26,6 +25,7 @@ from weakspot.core.source import limited
 from weakspot.core.subject import Subject
 from weakspot.models import Normalise
 from weakspot.models.trial import Alternative, Trial, better_normalisations, try_out
+from weakspot.yaml_file import parse_yaml
 
 SAMPLES = 64
 _TRIED = Execution(batch_size=8)

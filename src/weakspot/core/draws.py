@@ -32,7 +32,11 @@ def sample_keys(ids: tuple[str, ...]) -> np.ndarray:
 
 def draw_keys(ids: Sequence[str], *coordinates: int) -> np.ndarray:
     """A word per sample for one place in the draw (seed, look number, call …); uint64, shape (samples,)."""
-    keys = sample_keys(tuple(ids))
+    return further_keys(sample_keys(tuple(ids)), *coordinates)
+
+
+def further_keys(keys: np.ndarray, *coordinates: int) -> np.ndarray:
+    """The words of a place further on: those of `draw_keys` with these coordinates added to its own."""
     for coordinate in coordinates:
         keys = mix(keys + _step(coordinate))
     return keys

@@ -95,7 +95,7 @@ class Plan:
         return {self.names[step.key] for step in self.steps if step.key not in self.asked}
 
     def check(self, data: Mapping[str, Source]) -> None:
-        """Refuse a plan that wants a split the data do not have."""
+        """Refuse a plan that wants a split the data do not have, or one that its probe must not see."""
         for step in self.steps:
             lost = [split for split in splits_behind(step.split, data) if split not in data]
             if lost:
@@ -103,6 +103,7 @@ class Plan:
                     f"{self.names[step.key]} needs the split {lost[0]!r}, and the data have only "
                     f"{', '.join(map(repr, data)) or 'none'}: add it under data"
                 )
+            step.probe.check_splits(step.split, step.options, data)
 
     def run(
         self,

@@ -17,6 +17,7 @@ from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation, Setting
 from weakspot.core.options import OptionError, checked, nearest
 from weakspot.core.rows import RowTable, RowWriter
+from weakspot.core.source import Source
 from weakspot.core.state import declared
 from weakspot.core.step import Step
 from weakspot.core.taps import Tap
@@ -93,6 +94,10 @@ class Probe(ABC):
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The steps whose Findings fill options of this probe, by the option's name."""
         return {}
+
+    @classmethod  # noqa: B027 - most probes may be asked of any data
+    def check_splits(cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source]) -> None:
+        """Refuse data that the question must not be asked of, before anything runs."""
 
     @property
     def tap(self) -> Tap | None:

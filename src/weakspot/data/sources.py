@@ -1,4 +1,4 @@
-"""All sources by name: arrays, IDX files, image folders, archives and manifests, torch's data sets, and metadata."""
+"""All sources by name: arrays, IDX files, image folders, archives and manifests, torch's data sets, volumes."""
 
 from weakspot.data.arrays import ArraySource
 from weakspot.data.datasets import DatasetSource, LoaderSource
@@ -6,6 +6,7 @@ from weakspot.data.folders import ImageFolder, ImageZip
 from weakspot.data.idx import IdxSource
 from weakspot.data.manifest import ImageManifest
 from weakspot.data.metadata import WithMetadata
+from weakspot.data.nifti import NiftiFolder, is_nifti_folder
 
 __all__ = [
     "ArraySource",
@@ -15,5 +16,7 @@ __all__ = [
     "ImageManifest",
     "ImageZip",
     "LoaderSource",
+    "NiftiFolder",
     "WithMetadata",
+    "is_nifti_folder",
 ]

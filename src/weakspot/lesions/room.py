@@ -1,12 +1,62 @@
 """The room's question, "Which detected lesions are real?", as steps of a plan."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from weakspot.core.errors import ConfigError
+from weakspot.core.options import shortened
 from weakspot.core.step import Step
-from weakspot.lesions.uncertainty import LesionUncertainty
+from weakspot.lesions.probes import LesionFit, Lesions, Scores, check_split
+from weakspot.looks.samples import sampling
+
+OF_FIT = ("method", "epochs", "batch_size", "hidden", "first_rate", "last_rate", "readout", "folds", "training_cases")
+"""Options that say how a lesion model is trained."""
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
-    """The lesions of each volume, with their uncertainty."""
-    return [Step.of(LesionUncertainty, **options)]
+    """The lesions of each case; on request a model of which are real, and what it says of the test cases.
+
+    fit: a split whose cases a lesion model is trained on, such as "validation"; the test cases are scored with it.
+    splits: where to list lesions, "test" unless said otherwise.
+    sampling: "dropout" (default), "members" of an ensemble or of stored samples, or {flips: [axes], of: …}.
+    trained_on: ids of the cases that the network was trained on, or a file with one in each line.
+    patient: a pattern that names the patient at the beginning of a case's id.
+    method, epochs, batch_size, hidden, first_rate, last_rate, readout, folds, training_cases: as in `LesionFit`.
+    All other options are those of `Lesions`.
+
+    >>> [f"{step.probe.__name__} of {step.split}" for step in steps({"fit": "validation", "samples": 5})]
+    ['Lesions of test', 'Scores of test']
+    """
+    own = dict(options)
+    split, splits, patient = own.pop("fit", None), own.pop("splits", ("test",)), own.pop("patient", None)
+    training = {name: own.pop(name) for name in OF_FIT if name in own}
+    if "sampling" in own:
+        own["look"] = sampling(own.pop("sampling"), seed=own.get("seed", 0))
+    if "trained_on" in own:
+        own["trained_on"] = case_ids(own["trained_on"])
+    if isinstance(splits, str) or not all(isinstance(name, str) for name in splits):
+        raise ConfigError(f"splits is {shortened(splits)}: expected a list of splits, such as [validation, test]")
+    found = [Step.of(Lesions, split=name, **own) for name in splits]
+    if split is None:
+        if training:
+            raise ConfigError(f"{next(iter(training))} says how to fit a lesion model: say on which split with fit")
+        return found
+    check_split(split, training_cases=bool(training.get("training_cases")))
+    shared = {"sampling": own, "patient": patient}
+    model = Step.of(LesionFit, split=split, **shared, **training)
+    scores = Step(Scores, {**Step.of(Scores, **shared).options}, "test", {"model": model})
+    return [*found, scores]
+
+
+def case_ids(given: Any) -> tuple[str, ...]:
+    """Ids of cases: a list, or a file with one in each line."""
+    if isinstance(given, list | tuple):
+        return tuple(map(str, given))
+    if not isinstance(given, str | Path):
+        raise ConfigError(f"trained_on is {shortened(given)}: expected a list of ids, or a file with one in each line")
+    try:
+        lines = Path(given).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"trained_on: cannot read {given}: {error}; give a file with one id in each line") from error
+    return tuple(line.strip() for line in lines if line.strip())

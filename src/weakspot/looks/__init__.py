@@ -1,11 +1,15 @@
-"""Looks: neighbours, Monte-Carlo dropout. The interface is `weakspot.core.look.Look`."""
+"""Looks: neighbours, Monte-Carlo dropout, ensembles, flips, stored samples. The interface is `core.look.Look`."""
 
 from weakspot.core.look import Look, Original
 from weakspot.looks.dropout import McDropout
+from weakspot.looks.flips import Flips
 from weakspot.looks.geometry import Rotate, Scale, Shear, Shift
 from weakspot.looks.jpeg import Jpeg
+from weakspot.looks.members import Ensemble, Members
 from weakspot.looks.neighbour import Neighbour
 from weakspot.looks.ranges import VARIATIONS, variation
+from weakspot.looks.samples import sampling
+from weakspot.looks.stored import StoredSamples
 from weakspot.looks.values import Blur, Brightness, Contrast, Noise
 from weakspot.looks.variations import (
     GRAIN,
@@ -22,6 +26,7 @@ from weakspot.looks.variations import (
 )
 from weakspot.looks.warping import warp
 from weakspot.looks.weather import Fog, Rain
+from weakspot.looks.windows import SlidingWindow
 
 __all__ = [
     "GRAIN",
@@ -32,11 +37,14 @@ __all__ = [
     "Combined",
     "Contrast",
     "Either",
+    "Ensemble",
+    "Flips",
     "Fog",
     "Geometric",
     "Jpeg",
     "Look",
     "McDropout",
+    "Members",
     "Neighbour",
     "Noise",
     "Original",
@@ -48,9 +56,12 @@ __all__ = [
     "Scale",
     "Shear",
     "Shift",
+    "SlidingWindow",
+    "StoredSamples",
     "Variation",
     "per_image",
     "recalled",
+    "sampling",
     "variation",
     "warp",
 ]

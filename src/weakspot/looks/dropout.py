@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from weakspot.core.draws import draw_keys, keep_mask
+from weakspot.core.draws import draw_keys, further_keys, keep_mask
 from weakspot.core.errors import SubjectError
 from weakspot.core.look import Forward, Look
 
@@ -47,13 +47,17 @@ class McDropout(Look):
 
 
 class StatelessDropout(TorchFunctionMode):
-    """Replaces the masks of dropout calls, whatever their training flag says."""
+    """Replaces the masks of dropout calls, whatever their training flag says.
+
+    A model may cut its samples into pieces, as one that sees the slices of a volume as a batch does: with k rows per
+    sample, row i belongs to sample i // k, which is how reshaping lays them out, and each row has masks of its own.
+    """
 
     def __init__(self, ids: Sequence[str], seed: int, number: int):
         super().__init__()
         self.calls = 0
         self._ids = ids
-        self._place = (seed, number)
+        self._keys = draw_keys(ids, seed, number)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in _DROPOUTS:
@@ -69,18 +73,26 @@ class StatelessDropout(TorchFunctionMode):
         if drop == 0:
             return values
         self.calls += 1
-        samples = len(self._ids)
-        if values.shape[0] != samples:
+        rows, samples = values.shape[0], len(self._ids)
+        if rows % samples:
             raise SubjectError(
-                f"dropout meets {values.shape[0]} rows for {samples} samples: the model mixes samples before dropout, "
-                "so masks cannot be drawn per sample"
+                f"dropout meets {rows} rows for {samples} samples: the model mixes samples before dropout, so masks "
+                "cannot be drawn per sample; examine with batches of 1"
             )
         shape = values.shape[:2] if whole_channels else values.shape
-        keys = draw_keys(self._ids, *self._place, self.calls)
-        keep = keep_mask(keys, shape[1:].numel(), drop, values.device)
-        scale = 1 / (1 - drop) if drop < 1 else 0.0
-        factor = keep.to(values.dtype).mul_(scale).view(*shape, *(1,) * (values.ndim - len(shape)))
+        factor = self._factor(shape.numel() // samples, drop, values, on_host=whole_channels)
+        factor = factor.view(*shape, *(1,) * (values.ndim - len(shape)))
         return values.mul_(factor) if inplace else values * factor
+
+    def _factor(self, count: int, drop: float, values: Tensor, *, on_host: bool) -> Tensor:
+        """0 or 1/(1 − p), `count` per sample; shape (samples, count).
+
+        The few numbers of channel dropout are drawn on the host and sent along, so that a GPU need not be waited for.
+        """
+        keys, scale = further_keys(self._keys, self.calls), 1 / (1 - drop) if drop < 1 else 0.0
+        keep = keep_mask(keys, count, drop, torch.device("cpu") if on_host else values.device)
+        factor = keep.to(values.dtype).mul_(scale)
+        return factor.pin_memory().to(values.device, non_blocking=True) if on_host and values.is_cuda else factor
 
 
 def _arguments(

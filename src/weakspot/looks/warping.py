@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-_PIXELS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 26}
-"""Places looked up in one go: on a CPU they stay in its cache, on a GPU they fill it."""
+_VALUES_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 28}
+"""Values of images, places and results in one go: on a CPU they stay in its cache, on a GPU they fill it."""
 
 
 def warp(images: Tensor, inverse: Tensor, *, fill: float = 0.0) -> Tensor:
@@ -16,13 +16,14 @@ def warp(images: Tensor, inverse: Tensor, *, fill: float = 0.0) -> Tensor:
 
     images (samples, channels, height, width), float32 or float64; inverse (samples, 3, 3) in pixels about the centre.
     """
-    height, width = images.shape[-2:]
+    channels, height, width = images.shape[1:]
     framed = bool(fill) or images.device.type == "cpu"
     kind = torch.complex128 if images.dtype == torch.float64 else torch.complex64
     maps = _normalised(inverse, height, width, frame=int(framed)).to(kind)
     sampled = partial(_sampled_framed, fill=fill) if framed else _sampled
     threads = torch.get_num_threads() if images.device.type == "cpu" else 1  # each takes whole images
-    some = max(threads, _PIXELS_AT_ONCE.get(images.device.type, 1 << 26) // (height * width))
+    each = (2 * channels + 2) * height * width
+    some = max(threads, _VALUES_AT_ONCE.get(images.device.type, 1 << 28) // each)
     return _piecewise(sampled, images, to_device(maps, images.device), some)
 
 

@@ -32,7 +32,7 @@ _DEPTH = 1.6
 _POINTS = 16
 _WISPS = {3: 1.2, 5: 1.2, 9: 1.2}
 """Fog is noise on lattices of so many points along each side, with these weights."""
-_VALUES_AT_ONCE = 1 << 19
+_VALUES_AT_ONCE = 1 << 20
 """So many of an image's values, and what is made of them on the way, stay in the cache of a CPU."""
 
 

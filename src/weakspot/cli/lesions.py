@@ -1,0 +1,238 @@
+"""`weakspot lesions`: from sampled segmentations to lesions, to a model of which are real, and to what it is worth."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weakspot.cli.arguments import ConfigFile, Device, Json, Quiet, RunFolder, RunOption, SetOption
+from weakspot.cli.questions import ask_command, asking_alone, question
+from weakspot.core.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from weakspot.core.finding import Finding
+    from weakspot.core.run import Run
+
+app = typer.Typer(cls=question("sample"), no_args_is_help=True)
+app.command("sample", help=asking_alone("lesions"))(ask_command("lesions", samples_per_batch=1))
+
+RunFolders = Annotated[list[Path], typer.Argument(help="The folders of one Run or several, one per fold.")]
+Patient = Annotated[
+    str | None,
+    typer.Option(help="A pattern that names the patient at the beginning of a case's id; else each case is one."),
+]
+
+
+@app.command()
+def fit(
+    runs: RunFolders,
+    output: Annotated[Path, typer.Option(help="The folder to write the lesion model to.")] = Path("lesion-model"),
+    split: Annotated[str, typer.Option(help="Whose lesions to learn from.")] = "validation",
+    method: Annotated[str, typer.Option(help="What is to give the probability.")] = "gcn_classification",
+    epochs: Annotated[int, typer.Option(help="Times over the lesions.")] = 60,
+    folds: Annotated[int, typer.Option(help="Into how many parts patients are cut for the calibration.")] = 5,
+    patient: Patient = None,
+    trained_on: Annotated[
+        Path | None, typer.Option(help="A file with the ids of the cases that the network was trained on.")
+    ] = None,
+    training_cases: Annotated[
+        bool, typer.Option("--training-cases", help="Learn from cases that the network was trained on nevertheless.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the training.")] = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a lesion model on the sampled lesions of cases with known truth, and calibrate it on held-out patients."""
+    from weakspot.cli.questions import tell
+    from weakspot.core.run import Run
+    from weakspot.lesions.gcn import Learning
+    from weakspot.lesions.lesion_set import LesionSet, patients_of
+    from weakspot.lesions.model import fit_lesion_model
+    from weakspot.lesions.probes import check_split
+    from weakspot.lesions.storing import save_model
+    from weakspot.lesions.telling import fit_finding
+
+    check_split(split, training_cases=training_cases)
+    sampled = [_lesions(Run.open(folder), split) for folder in runs]
+    if not training_cases:
+        _check_unseen(sampled, trained_on)
+    parameters = _alike(sampled)
+    lesions = LesionSet.joined([LesionSet.of(finding) for finding in sampled])
+    patients = patients_of(lesions.case, patient)
+    how: dict[str, Any] = {"method": method, "learning": Learning(epochs=epochs, seed=seed), "folds": folds}
+    model, held_out = fit_lesion_model(lesions, patients, **how, parameters=parameters)
+    save_model(model, output)
+    tell([fit_finding(lesions, model, held_out, patients)], output, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def score(
+    run: RunFolder,
+    model: Annotated[Path, typer.Option(help="The folder of the lesion model.")] = Path("lesion-model"),
+    split: Annotated[str, typer.Option(help="Whose lesions to score.")] = "test",
+    patient: Patient = None,
+    rows: Annotated[int, typer.Option(help="Lesions to print, the least sure first.")] = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say of every sampled lesion how probably it is a false positive, and keep that in the Run."""
+    from weakspot.cli.printing import print_table
+    from weakspot.cli.questions import tell
+    from weakspot.core.run import Run
+    from weakspot.lesions.storing import load_model
+    from weakspot.lesions.telling import check_alike, scores_finding
+
+    opened, trained = Run.open(run), load_model(model)
+    cut = _lesions(opened, split)
+    _refuse_training_cases(cut, trained.cases)
+    check_alike(trained.parameters, cut.provenance["parameters"])
+    scored = scores_finding(cut, trained, patient=patient)
+    provenance = {name: cut.provenance[name] for name in ("subject", "data", "versions") if name in cut.provenance}
+    scored = scored.with_provenance(**provenance, upstream=[cut.digest])
+    _keep(opened, scored, "" if split == "test" else f"-{split}")
+    tell([scored], run, as_json=as_json, quiet=quiet)
+    if rows and not quiet and not as_json and scored.table is not None:
+        shown = scored.table.sort_by("rank").slice(0, rows)
+        names = [name for name in shown.column_names if name in _SHOWN]
+        print_table(names, [[_short(row[name]) for name in names] for row in shown.to_pylist()])
+
+
+@app.command()
+def evaluate(
+    runs: RunFolders,
+    method: Annotated[str, typer.Option(help="The method the others are compared with.")] = "gcn_classification",
+    patient: Patient = None,
+    replicates: Annotated[int, typer.Option(help="How often patients are drawn anew.")] = 1000,
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Where to keep the evaluation; by default in the Run, if it is one.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare all methods on scored lesions whose truth is known: areas, differences and intervals over patients."""
+    from weakspot.cli.printing import print_table
+    from weakspot.cli.questions import tell
+    from weakspot.core.run import Run
+    from weakspot.lesions.comparison import evaluation_finding
+    from weakspot.lesions.model import METHODS
+    from weakspot.lesions.telling import SCORES
+
+    if method not in METHODS:
+        raise ConfigError(f"method {method!r} is not known: choose one of {', '.join(METHODS)}")
+    scored = [Run.open(folder)[SCORES] for folder in runs]
+    told = evaluation_finding(scored, method=method, patient=patient, replicates=replicates)
+    target = run or (runs[0] if len(runs) == 1 else None)
+    if target is not None:
+        _keep(Run.create(target), told)
+    tell([told], target or Path("none, since there are several: give --run"), as_json=as_json, quiet=quiet)
+    if not quiet and not as_json and told.table is not None:
+        names = [
+            "method",
+            "area",
+            "low",
+            "high",
+            "difference",
+            "difference_low",
+            "difference_high",
+            "spearman_with_size",
+        ]
+        print_table(names, [[_short(row[name]) for name in names] for row in told.table.to_pylist()])
+
+
+@app.command()
+def export(
+    config: ConfigFile,
+    output: Annotated[Path, typer.Option(help="The folder to write to, one folder per case.")] = Path("lesions"),
+    run: RunOption = None,
+    split: Annotated[str, typer.Option(help="Whose cases to hand on.")] = "test",
+    case: Annotated[list[str] | None, typer.Option(help="One case alone; may be given several times.")] = None,
+    settings: SetOption = None,
+    device: Device = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write each case's lesions as tables, label map, voxel maps and pictures, scored where the Run has scores."""
+    from weakspot.cli import work
+    from weakspot.cli.config import read_config
+    from weakspot.cli.loading import load
+    from weakspot.cli.progress import Bar
+    from weakspot.cli.questions import with_settings
+    from weakspot.core.progress import Silent
+    from weakspot.core.run import Run
+    from weakspot.lesions.exporting import export_cases
+    from weakspot.lesions.probes import Lesions
+    from weakspot.lesions.telling import SCORES
+
+    read = with_settings(read_config(config), "lesions", settings)
+    step = next(step for step in work.plan_for(read, config.parent, []).steps if step.probe is Lesions)
+    loaded, opened = load(read, config.parent, device=device), Run.open(work.run_folder(config, read, run))
+    source: Any = loaded.data.get(split)
+    if not hasattr(source, "grid"):
+        raise DataError(f"the split {split!r} holds no volumes in NIfTI files: there is no grid to write label maps on")
+    scored = SCORES if split == "test" else f"{SCORES}-{split}"
+    finding = opened[scored] if scored in opened else _lesions(opened, split)
+    manner = Lesions(**step.options).manner
+    told = Silent() if quiet else Bar()
+    written = export_cases(finding, loaded.subject, source, output, sampling=manner, cases=case, progress=told)
+    if not quiet:
+        typer.echo(f"wrote {len(written)} cases to {output}")
+
+
+_SHOWN = ("case", "lesion", "z", "y", "x", "voxels", "volume_mm3", "false_positive_probability", "true_positive")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _lesions(run: "Run", split: str) -> "Finding":
+    from weakspot.core.errors import RunError
+    from weakspot.lesions.telling import LESIONS
+
+    name = LESIONS if split == "test" else f"{LESIONS}-{split}"
+    if name not in run:
+        raise RunError(
+            f"{run.folder} has no lesions of the split {split!r}: sample them with "
+            f"`weakspot lesions sample weakspot.yaml --set splits='[{split}]'`"
+        )
+    return run[name]
+
+
+def _check_unseen(sampled: Sequence["Finding"], trained_on: Path | None) -> None:
+    """Refuse cases that the network was trained on, as they were marked when sampled or as a file lists them."""
+    from weakspot.lesions.probes import check_unseen
+    from weakspot.lesions.room import case_ids
+
+    listed = [] if trained_on is None else case_ids(trained_on)
+    for finding in sampled:
+        cases = finding.arrays["cases"]
+        check_unseen(cases.tolist(), [*listed, *cases[finding.arrays["case_trained_on"]].tolist()])
+
+
+def _refuse_training_cases(cut: "Finding", learnt: Sequence[str]) -> None:
+    both = sorted(set(cut.arrays["cases"].tolist()) & set(learnt))
+    if both:
+        raise DataError(
+            f"the lesion model learnt from case {both[0]!r} ({len(both)} of {len(cut.arrays['cases'])} here): what it "
+            "says of that case is no news; score other cases"
+        )
+
+
+def _alike(sampled: Sequence["Finding"]) -> dict[str, Any]:
+    """The options of the sampling, which must be the same in all Runs."""
+    from weakspot.lesions.telling import check_alike
+
+    parameters = dict(sampled[0].provenance["parameters"])
+    for other in sampled[1:]:
+        check_alike(parameters, other.provenance["parameters"])
+    return parameters
+
+
+def _keep(run: "Run", finding: "Finding", suffix: str = "") -> None:
+    from dataclasses import replace
+
+    named = replace(finding, name=finding.name + suffix)
+    with run.locked():
+        run.save(named)
+        before = run.manifest()
+        run.describe(subject=before["subject"], data=before["data"], asked=[named.name])

@@ -1,0 +1,126 @@
+"""One NIfTI file: read whole with its checksum, written whole or not at all. Needs nibabel."""
+
+import gzip
+import io
+import uuid
+import zlib
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.errors import BadSample, RunError
+from weakspot.core.files import writing
+from weakspot.data.image_source import read_file
+from weakspot.data.nifti_grid import Grid, Orientation, Spacing, nibabel
+
+SUFFIXES = (".nii.gz", ".nii")
+_GZIP = b"\x1f\x8b"
+_HEADER = 1024
+"""Bytes that hold the header of either version of the format."""
+_CHUNK = 1 << 20
+
+
+def read_header(path: Path, case: str) -> Any:
+    """The header of a file, without its voxels."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_HEADER)
+            if start.startswith(_GZIP):
+                file.seek(0)
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    start = unpacked.read(_HEADER)
+        return _kind(start).header_class.from_fileobj(io.BytesIO(start))
+    except Exception as error:  # nibabel, gzip and zlib raise many kinds for broken files
+        raise unreadable(path, case, error) from error
+
+
+def grid_of(path: Path, case: str, *, orientation: Orientation = "file", resampled: Spacing | None = None) -> Grid:
+    """Where the voxels of a file lie; a file that is no volume, or has no size, is refused."""
+    return header_grid(read_header(path, case), path, case, orientation=orientation, resampled=resampled)
+
+
+def header_grid(
+    header: Any, path: Path, case: str, *, orientation: Orientation = "file", resampled: Spacing | None = None
+) -> Grid:
+    """Where the voxels lie that a header describes."""
+    shape = tuple(int(side) for side in header.get_data_shape())
+    if len(shape) != 3 or 0 in shape:
+        raise BadSample(
+            case, f"case {case}: {path.name} has shape {shape}, expected a volume (x, y, z): one file per sequence"
+        )
+    affine = np.asarray(header.get_best_affine(), dtype=np.float64)
+    if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
+        raise BadSample(
+            case, f"case {case}: the affine of {path.name} is no grid in space {affine[:3].tolist()}: write it anew"
+        )
+    if orientation != "file" and not int(header["sform_code"]) and not int(header["qform_code"]):
+        raise BadSample(
+            case,
+            f"case {case}: {path.name} does not say how it is oriented (sform and qform code 0), so it cannot be "
+            f"turned to {orientation}: set its affine, or read it with orientation 'file'",
+        )
+    return Grid((shape[0], shape[1], shape[2]), affine, orientation, resampled)
+
+
+def read_voxels(path: Path, case: str) -> tuple[np.ndarray, Any]:
+    """All of a file, checksum included: its array (x, y, z), scaled as its header says, and the header."""
+    try:
+        content = read_file(path, case)
+        content = gzip.decompress(content) if content.startswith(_GZIP) else content
+        image = _kind(content).from_bytes(content)
+        return np.asarray(image.dataobj), image.header
+    except BadSample:
+        raise
+    except Exception as error:  # as above
+        raise unreadable(path, case, error) from error
+
+
+def is_empty(path: Path) -> bool:
+    """Whether all voxels of a mask are 0; read only until one is not. False for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == _GZIP
+            file.seek(0)
+            with gzip.GzipFile(fileobj=file) if packed else nullcontext(file) as content:
+                start = content.read(_HEADER)
+                header = _kind(start).header_class.from_fileobj(io.BytesIO(start))
+                rest = start[int(header["vox_offset"]) :]
+                while rest and rest.count(0) == len(rest):
+                    rest = content.read(_CHUNK)
+                return not rest
+    except Exception:  # whoever reads it next says what is wrong
+        return False
+
+
+def unreadable(path: Path, case: str, error: Exception) -> BadSample:
+    """What to say of a file that cannot be read."""
+    cut = isinstance(error, EOFError | zlib.error | gzip.BadGzipFile)
+    reason = f"the archive is cut off or damaged ({error})" if cut else str(error).strip() or type(error).__name__
+    return BadSample(case, f"case {case}: {path.name} cannot be read as NIfTI: {reason}; copy or export it again")
+
+
+def _kind(content: bytes) -> Any:
+    """nibabel's class for the version of the format, by the size of the header that stands first."""
+    sizes = {int.from_bytes(content[:4], order) for order in ("little", "big")}
+    if not sizes & {348, 540}:
+        raise ValueError("it begins with no NIfTI header")
+    return nibabel().Nifti2Image if 540 in sizes else nibabel().Nifti1Image
+
+
+def write_nifti(path: Path, volume: np.ndarray, affine: np.ndarray) -> None:
+    """An array (x, y, z) as a file, `.nii` or `.nii.gz`; equal arrays give equal bytes. No file is replaced."""
+    if path.exists():
+        raise RunError(f"{path} is there already: remove it, or write elsewhere")
+    image = nibabel().Nifti1Image(volume, affine)
+    image.header.set_xyzt_units("mm")
+    content = image.to_bytes()
+    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with writing(path):
+            scratch.write_bytes(gzip.compress(content, 6, mtime=0) if path.name.endswith(".gz") else content)
+            scratch.replace(path)
+    finally:
+        with suppress(OSError):
+            scratch.unlink()

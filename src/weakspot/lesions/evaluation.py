@@ -1,0 +1,152 @@
+"""How well a lesion's uncertainty tells false positives from true ones (Lambert et al. 2022, section 3.3).
+
+Lesions are set aside from the least sure on, and what is left is counted: the accuracy–confidence curve. Its area
+depends on the order alone. Lesions of one patient are alike, so intervals come from resampling patients.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.statistics.intervals import Interval, percentile_interval
+from weakspot.statistics.ranking import spearman
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AccuracyConfidence:
+    """What is left when the τ % least sure lesions are set aside; τ at every lesion, from all set aside to none."""
+
+    false_positives: Floats
+    true_positives: Floats
+    """Each as a share of those without setting any aside, from 0 to 1."""
+
+    @property
+    def area(self) -> float:
+        """The area under true over false positives: 1 if every false positive is less sure than every true one."""
+        return float(np.trapezoid(self.true_positives, self.false_positives))
+
+
+def accuracy_confidence(uncertainty: np.ndarray, false_positive: np.ndarray) -> AccuracyConfidence:
+    """The accuracy–confidence curve (Lakshminarayanan et al. 2017); lesions that are equally sure go together.
+
+    >>> curve = accuracy_confidence(np.array([0.1, 0.2, 0.9]), np.array([False, False, True]))
+    >>> curve.true_positives.tolist(), curve.false_positives.tolist(), curve.area
+    ([0.0, 0.5, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0], 1.0)
+    """
+    wrong = np.asarray(false_positive, dtype=np.bool_)
+    _check_both(wrong)
+    order = np.argsort(uncertainty, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(uncertainty[order]) > 0, True))
+    kept_false, kept_true = np.cumsum(wrong[order])[last], np.cumsum(~wrong[order])[last]
+    return AccuracyConfidence(np.append(0.0, kept_false / wrong.sum()), np.append(0.0, kept_true / (~wrong).sum()))
+
+
+def _check_both(wrong: np.ndarray) -> None:
+    if not 0 < wrong.sum() < len(wrong):
+        raise DataError(
+            f"there are {int((~wrong).sum())} true and {int(wrong.sum())} false positives: an accuracy–confidence "
+            "curve needs some of both; add cases"
+        )
+
+
+def weighted_areas(uncertainty: np.ndarray, false_positive: np.ndarray, weights: np.ndarray) -> Floats:
+    """The area of the curve with every lesion counted as often as each row of `weights` says; shape (rows,).
+
+    P(a true positive is surer than a false one) + ½ P(equal), over pairs; NaN where a row has none of a kind.
+    weights (rows, lesions).
+    """
+    order = np.argsort(uncertainty, kind="stable")
+    values, wrong, counts = uncertainty[order], np.asarray(false_positive)[order], weights[:, order].astype(np.float64)
+    tie = np.append(0, np.cumsum(np.diff(values) > 0))
+    ends = np.flatnonzero(np.append(np.diff(tie) > 0, True))
+    true, false = (_per_tie(counts * kind, ends) for kind in (~wrong, wrong))
+    surer = np.cumsum(true, axis=1) - true / 2
+    pairs = true.sum(1) * false.sum(1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((surer * false).sum(1) / pairs)
+
+
+def _per_tie(counts: Floats, ends: np.ndarray) -> Floats:
+    return np.diff(np.cumsum(counts, axis=1)[:, ends], axis=1, prepend=0.0)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The scored lesions of one fold's test cases.
+
+    uncertainty: by method, (lesions,). patient: of each lesion. voxels: its size. patients: all of the fold, those
+    without a lesion too. dice: mean over each patient's cases, NaN where nothing could be compared.
+    """
+
+    uncertainty: Mapping[str, Floats]
+    false_positive: NDArray[np.bool_]
+    patient: NDArray[np.str_]
+    voxels: NDArray[np.int64]
+    patients: NDArray[np.str_]
+    dice: Floats
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Of each method the mean area over the folds with its interval, its area per fold, and Spearman's ρ with size.
+
+    replicates: the mean areas of resampled patients, the same patients for every method.
+    """
+
+    area: Mapping[str, float]
+    interval: Mapping[str, Interval]
+    per_fold: Mapping[str, Floats]
+    spearman: Mapping[str, float]
+    replicates: Mapping[str, Floats]
+
+    def difference(self, one: str, other: str, *, confidence: float = 0.95) -> tuple[float, Interval]:
+        """The area of one method less that of another, with an interval from the same resampled patients."""
+        apart = self.replicates[one] - self.replicates[other]
+        return self.area[one] - self.area[other], percentile_interval(apart, confidence=confidence)
+
+
+def evaluate(folds: Sequence[Fold], *, replicates: int = 1000, seed: int = 0, confidence: float = 0.95) -> Evaluation:
+    """Evaluate every method over the folds: area per fold, mean of the folds, patient-wise bootstrap (Efron 1979)."""
+    if not folds or replicates < 1:
+        raise ConfigError(f"expected at least one fold and one replicate, got {len(folds)} and {replicates}")
+    methods = list(folds[0].uncertainty)
+    drawn = [resampled_patients(fold, replicates, [seed, number]) for number, fold in enumerate(folds)]
+    areas: dict[str, Floats] = {}
+    replicated: dict[str, Floats] = {}
+    for method in methods:
+        own = [accuracy_confidence(fold.uncertainty[method], fold.false_positive).area for fold in folds]
+        areas[method] = np.array(own)
+        again = [weighted_areas(f.uncertainty[method], f.false_positive, w) for f, w in zip(folds, drawn, strict=True)]
+        replicated[method] = np.mean(again, axis=0)
+    return Evaluation(
+        {name: float(own.mean()) for name, own in areas.items()},
+        {name: percentile_interval(own, confidence=confidence) for name, own in replicated.items()},
+        areas,
+        {name: _mean_spearman(folds, name) for name in methods},
+        replicated,
+    )
+
+
+def resampled_patients(fold: Fold, replicates: int, seed: Sequence[int]) -> NDArray[np.int64]:
+    """How often each lesion counts when its fold's patients are drawn anew; shape (replicates, lesions)."""
+    patients, rng = np.unique(fold.patients), np.random.default_rng(seed)
+    counts = rng.multinomial(len(patients), np.full(len(patients), 1 / len(patients)), size=replicates)
+    return np.asarray(counts[:, np.searchsorted(patients, fold.patient)])
+
+
+def _mean_spearman(folds: Sequence[Fold], method: str) -> float:
+    return float(np.mean([spearman(fold.uncertainty[method], fold.voxels) for fold in folds]))
+
+
+def mean_dice(dice: np.ndarray, *, replicates: int = 1000, seed: int = 0) -> tuple[float, Interval]:
+    """Mean Dice over patients, with an interval from resampling them; patients whose Dice is NaN are left out."""
+    known = dice[np.isfinite(dice)]
+    if not len(known):
+        return float("nan"), Interval(np.array(np.nan), np.array(np.nan))
+    drawn = np.random.default_rng(seed).integers(len(known), size=(replicates, len(known)))
+    return float(known.mean()), percentile_interval(known[drawn].mean(1))

@@ -1,0 +1,98 @@
+"""The lesions of several cases, as a Finding holds them and as models read them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.finding import Finding
+from weakspot.lesions.gcn import LesionGraph, lesion_graphs
+from weakspot.lesions.graphs import LesionNodes
+
+
+@dataclass(frozen=True)
+class LesionSet:
+    """Lesions one after another: the case of each, columns, and the nodes of all with their features."""
+
+    case: NDArray[np.str_]
+    columns: Mapping[str, np.ndarray]
+    nodes: LesionNodes
+    features: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, finding: Finding) -> "LesionSet":
+        """The lesions of a Finding of `Lesions`, or of one that scores them."""
+        if finding.table is None or "node_features" not in finding.arrays:
+            raise DataError(f"{finding.name} holds no lesions with their voxels: sample the cases first")
+        table = {name: finding.table[name].to_numpy(zero_copy_only=False) for name in finding.table.column_names}
+        starts = np.concatenate([[0], np.cumsum(table["nodes"], dtype=np.int64)])
+        nodes = LesionNodes(np.asarray(finding.arrays["node_places"]), starts)
+        return cls(
+            np.asarray(table.pop("case"), dtype=np.str_), table, nodes, np.asarray(finding.arrays["node_features"])
+        )
+
+    @classmethod
+    def joined(cls, sets: Sequence["LesionSet"]) -> "LesionSet":
+        """Several sets as one, for instance the validation cases of all folds."""
+        names = [name for name in sets[0].columns if all(name in own.columns for own in sets)]
+        sizes = np.concatenate([np.diff(own.nodes.starts) for own in sets])
+        places = np.concatenate([own.nodes.places for own in sets])
+        return cls(
+            np.concatenate([own.case for own in sets]),
+            {name: np.concatenate([own.columns[name] for own in sets]) for name in names},
+            LesionNodes(places, np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])),
+            np.concatenate([own.features for own in sets]),
+        )
+
+    def chosen(self, lesions: Sequence[int] | np.ndarray) -> "LesionSet":
+        """Some of the lesions, by their places."""
+        own = np.asarray(lesions, dtype=np.int64)
+        sizes = np.diff(self.nodes.starts)[own]
+        rows = np.concatenate([np.arange(*self.nodes.starts[place : place + 2]) for place in own] or [own])
+        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        columns = {name: values[own] for name, values in self.columns.items()}
+        return LesionSet(self.case[own], columns, LesionNodes(self.nodes.places[rows], starts), self.features[rows])
+
+    def __len__(self) -> int:
+        return len(self.case)
+
+    @cached_property
+    def graphs(self) -> list[LesionGraph]:
+        """Every lesion as a graph."""
+        return lesion_graphs(self.nodes, self.features)
+
+    @property
+    def adjusted_iou(self) -> NDArray[np.float64]:
+        """How far each lesion agrees with the truth; an error where that is not known."""
+        if "adjusted_iou" not in self.columns:
+            raise DataError("these lesions were cut without the true masks: add masks to the data and sample again")
+        return np.asarray(self.columns["adjusted_iou"], dtype=np.float64)
+
+    @property
+    def false_positive(self) -> NDArray[np.bool_]:
+        """Which lesions are none; an error where the truth is not known."""
+        self.adjusted_iou  # noqa: B018 - refuses lesions of unknown truth
+        return ~np.asarray(self.columns["true_positive"], dtype=np.bool_)
+
+
+def patients_of(cases: np.ndarray, pattern: str | None) -> NDArray[np.str_]:
+    """The patient of each case: what the pattern matches at the beginning of its id, or the id itself.
+
+    >>> patients_of(np.array(["p01_a", "p01_b", "p02_a"]), "p[0-9]+").tolist()
+    ['p01', 'p01', 'p02']
+    """
+    if pattern is None:
+        return np.asarray(cases, dtype=np.str_)
+    try:
+        found = {case: re.match(pattern, case) for case in np.unique(cases).tolist()}
+    except re.error as error:
+        raise ConfigError(f"patient {pattern!r} is no regular expression: {error}") from error
+    lost = [case for case, match in found.items() if match is None]
+    if lost:
+        raise ConfigError(f"patient {pattern!r} finds no patient in the id {lost[0]!r}: it must match every case")
+    names = {case: match.group(0) for case, match in found.items() if match is not None}
+    return np.array([names[case] for case in cases.tolist()], dtype=np.str_)

@@ -1,0 +1,227 @@
+"""Lesions of a segmentation, a model of which of them are real, and what it says of others (Lambert et al. 2022)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.finding import Finding
+from weakspot.core.look import Look
+from weakspot.core.probe import complete_options
+from weakspot.core.source import Source
+from weakspot.core.step import Step
+from weakspot.lesions.cases import Cutting
+from weakspot.lesions.gathering import Gathering, Sampling
+from weakspot.lesions.gcn import Learning, Readout
+from weakspot.lesions.lesion_set import LesionSet, patients_of
+from weakspot.lesions.model import LesionModel, Method, fit_lesion_model
+from weakspot.lesions.telling import case_summary, check_alike, fit_finding, ordered, scores_finding
+from weakspot.looks.dropout import McDropout
+
+
+class Lesions(Gathering):
+    """Every lesion a segmentation finds, with its place, its size and how unsure the network is of it.
+
+    Over T samples of the softmax: entropy of the mean, variance over the samples, predicted confidence score (the
+    difference of the two largest mean probabilities) and mutual information, as means over the lesion's voxels, and
+    log-sums of the first three. A lesion is a 26-connected component of the mean lesion probability above the
+    threshold. Where the truth is known, its adjusted IoU (Rottmann et al. 2020), and whether it is a true positive. The
+    arrays hold each lesion's graph: the voxels in it and around it, with the features of Lambert et al. 2022.
+
+    look: how samples are drawn; without one, Monte-Carlo dropout with this seed.
+    samples: T, how many of them.
+    foreground: the class that is a lesion, or several that are together.
+    threshold: above which a voxel's mean probability makes it part of a lesion.
+    smallest: the fewest voxels of a lesion; smaller components are left out.
+    dilation: how many voxels around a lesion its graph takes in.
+    least_iou: ε, the adjusted IoU from which on a lesion is a true positive.
+    log_epsilon: what is added to a measure before its logarithm is taken.
+    standardise: whether the graphs hold z-scores of each case's intensities over its voxels that are not 0.
+    trained_on: ids of cases that the network was trained on; they are marked, and no lesion model learns from them.
+    seed: of the dropout masks.
+    """
+
+    look: Look | None = None
+    samples: int = 20
+    foreground: int | tuple[int, ...] = 1
+    threshold: float = 0.5
+    smallest: int = 3
+    dilation: int = 1
+    least_iou: float = 0.1
+    log_epsilon: float = 1e-6
+    standardise: bool = True
+    trained_on: tuple[str, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.manner  # noqa: B018 - refuses what it cannot do
+
+    @cached_property
+    def manner(self) -> Sampling:
+        """How cases are looked at and cut."""
+        classes = (self.foreground,) if isinstance(self.foreground, int) else tuple(self.foreground)
+        cutting = Cutting(self.threshold, self.smallest, self.dilation, self.least_iou, self.log_epsilon)
+        return Sampling(self.look or McDropout(self.seed), self.samples, classes, cutting, self.standardise)
+
+    def finish(self) -> Finding:
+        """The lesions of all cases."""
+        table, arrays = self.gathered()
+        arrays["case_trained_on"] = np.isin(arrays["cases"], np.array(self.trained_on, dtype=np.str_))
+        return self.finding(summary=case_summary(table, arrays), table=ordered(table), arrays=arrays)
+
+
+class Sampled(Gathering):
+    """What the probes share that look at cases as `Lesions` does."""
+
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cutter  # noqa: B018 - refuses what it cannot do
+
+    @cached_property
+    def cutter(self) -> Lesions:
+        """The probe whose way of looking is taken over."""
+        return Lesions(**complete_options(Lesions, self.sampling))
+
+    @property
+    def manner(self) -> Sampling:
+        """How cases are looked at and cut."""
+        return self.cutter.manner
+
+    def gathered_lesions(self) -> Finding:
+        """The lesions as `Lesions` would give them."""
+        table, arrays = self.gathered()
+        return self.cutter.finding(table=table, arrays=arrays)
+
+
+class LesionFit(Sampled):
+    """A lesion model: graph networks that tell true from false positives, trained on cases with known truth.
+
+    Both networks of Lambert et al. 2022, classification and regression, beside the rivals of their Table 2. One method
+    gives the probability of a false positive, calibrated (Platt 1999) on patients it was not trained on; with fewer
+    than ten true or false positives there, it gives a rank only, and says so. The cases must be none that the
+    segmentation network was trained on: there it makes fewer and other mistakes than it will make.
+
+    sampling: options of `Lesions`, how cases are looked at and cut.
+    method: which of the methods gives the probability.
+    epochs: times over the lesions.
+    batch_size: lesions per step.
+    hidden: units of each graph convolution.
+    first_rate: the learning rate of the first epoch.
+    last_rate: that of the last; in between it falls by the same factor every epoch.
+    readout: from the nodes to the lesion: their mean, max or sum.
+    folds: into how many parts the patients are cut for the calibration.
+    patient: a pattern that names the patient at the beginning of a case's id; without it each case is one.
+    training_cases: true to learn from cases that the network was trained on nevertheless.
+    seed: of the training.
+    """
+
+    split = "validation"
+
+    method: Method = "gcn_classification"
+    epochs: int = 60
+    batch_size: int = 10
+    hidden: int = 64
+    first_rate: float = 1e-2
+    last_rate: float = 1e-5
+    readout: Readout = "mean"
+    folds: int = 5
+    patient: str | None = None
+    training_cases: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.learning  # noqa: B018 - refuses what it cannot do
+        if self.folds < 2:
+            raise ConfigError(f"folds is {self.folds}: expected 2 or more, so that some patients are held out")
+
+    @cached_property
+    def learning(self) -> Learning:
+        """How the networks are trained."""
+        rates = {"first_rate": self.first_rate, "last_rate": self.last_rate}
+        return Learning(self.epochs, self.batch_size, self.hidden, **rates, readout=self.readout, seed=self.seed)
+
+    @classmethod
+    def check_splits(cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source]) -> None:
+        """Refuse cases of the split `train`, which the network was trained on."""
+        training_cases = bool(options.get("training_cases"))
+        check_split(split, training_cases=training_cases)
+        if not training_cases and "train" in data and split in data:
+            check_unseen(data[split].ids, data["train"].ids)
+
+    def wants(self, ids: Sequence[str]) -> None:
+        """All cases; those that the network was trained on are refused before anything is computed."""
+        if not self.training_cases:
+            check_unseen(ids, self.cutter.trained_on)
+
+    def finish(self) -> Finding:
+        """The trained methods, and what they say of held-out patients."""
+        lesions = LesionSet.of(self.gathered_lesions())
+        patients = patients_of(lesions.case, self.patient)
+        how: dict[str, Any] = {"method": self.method, "learning": self.learning, "folds": self.folds}
+        model, held_out = fit_lesion_model(lesions, patients, **how, parameters=self.cutter.parameters())
+        return fit_finding(lesions, model, held_out, patients)
+
+
+class Scores(Sampled):
+    """Which of the lesions are real: every lesion with the probability that it is a false positive.
+
+    What a trained lesion model says (Lambert et al. 2022). Where the truth is known, how well it and its rivals tell
+    true from false positives, with intervals by resampling patients.
+
+    sampling: options of `Lesions`, as the model's lesions were cut.
+    training: options of `LesionFit`, for where no model is given.
+    model: the Finding of `LesionFit`.
+    patient: a pattern that names the patient at the beginning of a case's id; without it each case is one.
+    replicates: how often patients are drawn anew for the intervals.
+    """
+
+    training: Mapping[str, Any] = field(default_factory=dict)
+    model: Finding
+    patient: str | None = None
+    replicates: int = 1000
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """The lesion model, trained on cases that were kept apart."""
+        return {"model": Step.of(LesionFit, **{"sampling": options["sampling"], **options["training"]})}
+
+    @cached_property
+    def trained(self) -> LesionModel:
+        """The lesion model; an error where its lesions were cut in another way."""
+        model = LesionModel.of_finding(self.model)
+        check_alike(model.parameters, self.cutter.parameters())
+        return model
+
+    def wants(self, ids: Sequence[str]) -> None:
+        """All cases, if the model fits them."""
+        self.trained  # noqa: B018 - refuses another cut before anything is computed
+
+    def finish(self) -> Finding:
+        """The lesions, with what the model says of each."""
+        cut = self.gathered_lesions()
+        return scores_finding(cut, self.trained, patient=self.patient, replicates=self.replicates)
+
+
+def check_unseen(ids: Sequence[str], trained_on: Sequence[str]) -> None:
+    """Refuse cases that the segmentation network was trained on."""
+    seen = sorted(set(ids) & set(trained_on))
+    if seen:
+        raise DataError(
+            f"the network was trained on case {seen[0]!r} ({len(seen)} of {len(ids)} here): a lesion model must learn "
+            "from other cases, since a network errs less on those it knows; take validation cases, or say that these "
+            "are wanted nevertheless (training_cases)"
+        )
+
+
+def check_split(split: str, *, training_cases: bool) -> None:
+    """Refuse the split that the segmentation network was trained on, by its usual name."""
+    if split == "train" and not training_cases:
+        raise ConfigError(
+            "fit is 'train', the cases that the network was trained on: a lesion model must learn from other cases; "
+            "keep some apart as a split of their own, or say training_cases: true"
+        )

@@ -1,0 +1,196 @@
+"""Pictures of lesions: slices in three planes, outlines coloured by the probability of a false positive. Pillow only.
+
+Volumes are (z, y, x), turned so that x points to the patient's right, y to the front and z up (RAS). They are shown as
+radiologists do: the patient's right is on the left, the front and the top of the head are up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+from scipy import ndimage
+
+from weakspot.core.errors import DataError
+
+SKY, YELLOW, VERMILION = (86, 180, 233), (240, 228, 66), (213, 94, 0)
+"""Okabe and Ito 2008: told apart with any kind of colour vision, and bright enough on a dark image."""
+UNKNOWN = (220, 220, 220)
+"""For lesions without a probability."""
+PLANES = ("axial", "coronal", "sagittal")
+_LETTERS = {"axial": ("R", "L", "A", "P"), "coronal": ("R", "L", "S", "I"), "sagittal": ("A", "P", "S", "I")}
+"""Where the left, right, upper and lower edge of each plane lie in the patient."""
+_GAP, _TITLE, _TICK, _TEXT = 6, 20, 10, 13
+_WHITE, _BLACK, _INK = (255, 255, 255), (0, 0, 0), (40, 40, 40)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One lesion to show: its number in the labels, the place to cut through (z, y, x), and the line above it."""
+
+    lesion: int
+    centre: tuple[float, float, float]
+    title: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What all slices of a case are cut from.
+
+    image: one sequence (z, y, x). labels: the lesions, 0 where there is none. probability: of a false positive, of
+    lesion i at place i − 1; NaN where it is not known. spacing: millimetres along z, y, x. oriented: whether the axes
+    are known to be RAS, so that letters may say so.
+    """
+
+    image: np.ndarray
+    labels: np.ndarray
+    probability: np.ndarray
+    spacing: tuple[float, float, float]
+    oriented: bool = True
+
+    def __post_init__(self) -> None:
+        if self.image.ndim != 3 or self.image.shape != self.labels.shape:
+            raise DataError(
+                f"expected image and labels (z, y, x) alike, got {self.image.shape} and {self.labels.shape}"
+            )
+        if int(self.labels.max(initial=0)) > len(self.probability):
+            raise DataError(f"label {self.labels.max()} has no probability: {len(self.probability)} are given")
+
+
+def ramp(probability: np.ndarray) -> np.ndarray:
+    """Colours from blue (0, real) over yellow to vermilion (1, false positive); grey for NaN; uint8 (…, 3).
+
+    >>> ramp(np.array([0.0, 0.5, 1.0, np.nan])).tolist()
+    [[86, 180, 233], [240, 228, 66], [213, 94, 0], [220, 220, 220]]
+    """
+    given = np.asarray(probability, dtype=np.float64)
+    place = np.clip(np.nan_to_num(given), 0, 1)
+    stops = np.array([SKY, YELLOW, VERMILION], dtype=np.float64)
+    mixed = np.stack([np.interp(place, [0, 0.5, 1], stops[:, channel]) for channel in range(3)], -1)
+    return np.where(np.isnan(given)[..., None], UNKNOWN, mixed.round()).astype(np.uint8)
+
+
+def slice_sheet(scene: Scene, shown: Sequence[Shown], *, height: int = 300) -> np.ndarray:
+    """A row of three planes per lesion, with a legend below; uint8 (height, width, 3).
+
+    height: pixels of the longest side of the volume, without the even background around it.
+    """
+    scene, shown = _cropped(scene, shown)
+    scale = height / max(np.multiply(scene.image.shape, scene.spacing))
+    window = intensity_window(scene.image)
+    rows = [_row(scene, own, scale, window) for own in shown]
+    width = max([row.width for row in rows], default=3 * height)
+    legend = _legend(width)
+    sheet = Image.new("RGB", (width, sum(row.height for row in rows) + legend.height), _WHITE)
+    top = 0
+    for part in [*rows, legend]:
+        sheet.paste(part, (0, top))
+        top += part.height
+    return np.asarray(sheet)
+
+
+def _cropped(scene: Scene, shown: Sequence[Shown]) -> tuple[Scene, list[Shown]]:
+    """Without the background that has everywhere the value of the first voxel, as in images without a skull."""
+    inside = (scene.image != scene.image[0, 0, 0]) | (scene.labels > 0)
+    if not inside.any():
+        return scene, list(shown)
+    box = ndimage.find_objects(inside.astype(np.int8))[0]
+    moved = [replace(own, centre=_less(own.centre, box)) for own in shown]
+    return replace(scene, image=scene.image[box], labels=scene.labels[box]), moved
+
+
+def _less(place: Sequence[float], box: Sequence[slice]) -> tuple[float, float, float]:
+    z, y, x = (float(own - side.start) for own, side in zip(place, box, strict=True))
+    return z, y, x
+
+
+def plane(volume: np.ndarray, name: str, centre: Sequence[float]) -> np.ndarray:
+    """One slice of a volume (z, y, x) through a place, as it is shown: both axes turned round.
+
+    >>> plane(np.arange(8).reshape(2, 2, 2), "axial", (0, 0, 0)).tolist()
+    [[3, 2], [1, 0]]
+    """
+    axis = PLANES.index(name)
+    place = int(np.clip(round(float(centre[axis])), 0, volume.shape[axis] - 1))
+    return np.asarray(np.take(volume, place, axis)[::-1, ::-1])
+
+
+def intensity_window(image: np.ndarray) -> tuple[float, float]:
+    """What is shown black and white: nearly the smallest and largest intensity where the image is not 0."""
+    inside = image[image != 0]
+    low, high = np.percentile(inside, [1, 99.5]) if inside.size else (0.0, 1.0)
+    return float(low), float(high if high > low else low + 1)
+
+
+def outlines(labels: np.ndarray) -> np.ndarray:
+    """The pixels of each label that touch another one or none, boolean, of the labels' shape."""
+    padded = np.pad(labels, 1)
+    inner = padded[1:-1, 1:-1]
+    around = [padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]]
+    return np.asarray((inner > 0) & np.any([inner != other for other in around], axis=0))
+
+
+def _panel(scene: Scene, name: str, own: Shown, scale: float, window: tuple[float, float]) -> Image.Image:
+    axis = PLANES.index(name)
+    rows, columns = (side * scale for place, side in enumerate(scene.spacing) if place != axis)
+    grey, labels = plane(scene.image, name, own.centre), plane(scene.labels, name, own.centre)
+    size = (max(1, round(grey.shape[1] * columns)), max(1, round(grey.shape[0] * rows)))
+    levels = np.clip((grey - window[0]) / (window[1] - window[0]), 0, 1).astype(np.float32) * 255
+    pixels = Image.fromarray(levels).resize(size, Image.Resampling.BILINEAR).convert("L").convert("RGB")
+    picture = np.array(pixels)
+    large = np.asarray(Image.fromarray(labels.astype(np.int32)).resize(size, Image.Resampling.NEAREST))
+    edge = outlines(large)
+    picture[edge] = ramp(scene.probability)[large[edge] - 1]
+    panel = Image.fromarray(picture)
+    _marks(panel, scene, name, own)
+    return panel
+
+
+def _marks(panel: Image.Image, scene: Scene, name: str, own: Shown) -> None:
+    """Ticks at the borders that lead to the lesion, and letters that say where the patient's sides are."""
+    draw, axis = ImageDraw.Draw(panel), PLANES.index(name)
+    row, column = (1 - (own.centre[place] + 0.5) / scene.image.shape[place] for place in range(3) if place != axis)
+    x, y, (width, height) = column * panel.width, row * panel.height, panel.size
+    for line in ((x, 0, x, _TICK), (x, height - _TICK, x, height), (0, y, _TICK, y), (width - _TICK, y, width, y)):
+        draw.line(line, fill=_WHITE)
+    if scene.oriented:
+        left, right, up, down = _LETTERS[name]
+        places = ((3, height / 2, left, "lm"), (width - 3, height / 2, right, "rm"))
+        for at_x, at_y, letter, anchor in (*places, (width / 2, 2, up, "ma"), (width / 2, height - 2, down, "md")):
+            draw.text((at_x, at_y), letter, _WHITE, _font(), anchor, stroke_width=3, stroke_fill=_BLACK)
+
+
+def _row(scene: Scene, own: Shown, scale: float, window: tuple[float, float]) -> Image.Image:
+    panels = [_panel(scene, name, own, scale, window) for name in PLANES]
+    tallest = max(panel.height for panel in panels)
+    width = sum(panel.width + _GAP for panel in panels) + _GAP
+    row = Image.new("RGB", (width, tallest + _TITLE + _GAP), _WHITE)
+    known = own.lesion <= len(scene.probability)
+    colour = ramp(np.array([scene.probability[own.lesion - 1] if known else np.nan]))[0]
+    draw = ImageDraw.Draw(row)
+    draw.rectangle((_GAP, 5, _GAP + 12, 17), fill=tuple(colour.tolist()), outline=_INK)
+    draw.text((_GAP + 20, 3), own.title, fill=_INK, font=_font())
+    left = _GAP
+    for panel in panels:
+        row.paste(panel, (left, _TITLE))
+        left += panel.width + _GAP
+    return row
+
+
+def _legend(width: int) -> Image.Image:
+    """The colours with their meaning."""
+    legend = Image.new("RGB", (width, 46), _WHITE)
+    length = min(240, width - 2 * _GAP)
+    bar = np.repeat(ramp(np.linspace(0, 1, length))[None], 12, axis=0)
+    legend.paste(Image.fromarray(bar), (_GAP, 6))
+    draw = ImageDraw.Draw(legend)
+    for share, text, anchor in ((0, "0 real", "la"), (0.5, "0.5", "ma"), (1, "1 false positive", "ra")):
+        draw.text((_GAP + share * length, 22), text, fill=_INK, font=_font(), anchor=anchor)
+    if width > length + 220:
+        draw.text((length + 3 * _GAP, 5), "outline: probability of a false positive", fill=_INK, font=_font())
+        draw.text((length + 3 * _GAP, 22), "grey: not known", fill=_INK, font=_font())
+    return legend
+
+
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(_TEXT)

@@ -1,0 +1,44 @@
+"""A lesion model on disk: a folder with the numbers as safetensors and all else as JSON."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.digest import to_json
+from weakspot.core.errors import DataError
+from weakspot.core.files import whole_folder, writing
+from weakspot.lesions.model import LesionModel
+
+FORMAT, VERSION = "weakspot-lesion-model", 1
+WEIGHTS, ABOUT = "model.safetensors", "model.json"
+
+
+def save_model(model: LesionModel, folder: Path) -> None:
+    """Write `folder`, whole or not at all; an older model there is replaced, anything else is refused."""
+    from safetensors.numpy import save_file
+
+    if folder.exists() and not (folder / ABOUT).exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DataError(f"{folder} is there and holds no lesion model: choose another folder")
+    with whole_folder(folder) as scratch, writing(folder):
+        save_file({name: np.ascontiguousarray(values) for name, values in model.arrays().items()}, scratch / WEIGHTS)
+        about = {"format": FORMAT, "version": VERSION, **model.about()}
+        (scratch / ABOUT).write_text(to_json(about) + "\n", encoding="utf-8")
+
+
+def load_model(folder: Path) -> LesionModel:
+    """The model in a folder that `save_model` wrote."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        arrays = load_file(folder / WEIGHTS)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise DataError(f"cannot read a lesion model in {folder}: {error}; fit it again") from error
+    if about.get("format") != FORMAT or about.get("version") != VERSION:
+        raise DataError(
+            f"{folder} holds {about.get('format')!r} version {about.get('version')}, expected {FORMAT!r} version "
+            f"{VERSION}: fit it again with this weakspot"
+        )
+    return LesionModel.of(arrays, about)

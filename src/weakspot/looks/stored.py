@@ -1,0 +1,131 @@
+"""Stored softmax volumes in place of a network, as nnU-Net writes them with `--save_probabilities`."""
+
+import zipfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weakspot.core.digest import digest
+from weakspot.core.errors import BadSample, ConfigError, DataError, SubjectError
+from weakspot.core.subject import Subject
+from weakspot.looks.flips import are_flipped
+from weakspot.looks.members import asked
+
+KEYS = ("probabilities", "softmax")
+"""What nnU-Net 2 and 1 call the array."""
+_SUMS_TO = 0.02
+"""How far the probabilities of a voxel may be from 1 together: nnU-Net stores them in half precision."""
+
+
+class StoredSamples:
+    """Softmax volumes on disk, one folder per network: `folders[k]/CASE.npz`, shape (classes, z, y, x).
+
+    Stands in place of a network; look k of `Members` is the volume of folder k. One volume is in memory at a time. The
+    volumes lie on the grid of the image files, as nnU-Net writes them, so the images must be read as they are: without
+    resampling, and with orientation "file".
+
+    folders: one per fold or sample. A case is found by its id.
+    classes: how many there are, background included.
+    key: the array's name in the files; by default what nnU-Net 2 or 1 calls it.
+    """
+
+    def __init__(self, folders: Sequence[str | Path], *, classes: int = 2, key: str | None = None):
+        if isinstance(folders, str | Path) or len(folders) < 2 or classes < 2:
+            raise ConfigError(
+                f"folders is {folders!r} and classes {classes}: expected a list of two folders or more, one per "
+                "network, and two classes or more"
+            )
+        self.folders = tuple(map(Path, folders))
+        self.classes = classes
+        self._keys = KEYS if key is None else (key,)
+        missing = next((folder for folder in self.folders if not folder.is_dir()), None)
+        if missing is not None:
+            raise DataError(f"{missing} is no folder: expected stored samples CASE.npz there")
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """The volumes that are asked for; where nobody says of which network, there is no answer: NaN."""
+        question = asked()
+        if question is None:
+            return torch.full((inputs.shape[0], self.classes, *inputs.shape[2:]), torch.nan, device=inputs.device)
+        if are_flipped():
+            raise SubjectError(
+                "stored samples are of the image as it is, so flips mean nothing: sample by members alone"
+            )
+        folder = self.folders[question.of(len(self.folders))]
+        shape = (self.classes, *inputs.shape[2:])
+        return torch.stack([self._volume(folder, case, shape) for case in question.ids]).to(inputs.device)
+
+    def subject(self, *, names: Sequence[str] | None = None) -> Subject:
+        """The stored samples as a Subject; `names` are those of the classes."""
+        return Subject(
+            self,
+            task="segmentation",
+            classes=self.classes if names is None else names,
+            scores="probabilities",
+            fingerprint=self.fingerprint(),
+        )
+
+    def fingerprint(self) -> str:
+        """Of the content of all files, by the checksums that the archives keep."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return digest(["stored samples 1", self.classes, self._keys, [_contents(folder) for folder in self.folders]])
+
+    def cases(self) -> tuple[str, ...]:
+        """The cases that every folder has."""
+        return tuple(sorted(set.intersection(*({path.stem for path in f.glob("*.npz")} for f in self.folders))))
+
+    def _volume(self, folder: Path, case: str, shape: tuple[int, ...]) -> Tensor:
+        path = folder / f"{case}.npz"
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                key = next((key for key in self._keys if key in stored), None)
+                if key is None:
+                    raise BadSample(
+                        case, f"case {case}: {path} has {', '.join(stored)}, expected {self._keys[0]}: give key"
+                    )
+                values = np.asarray(stored[key], dtype=np.float32)
+        except FileNotFoundError as error:
+            raise BadSample(
+                case, f"case {case} has no stored sample {path}: predict it with --save_probabilities"
+            ) from error
+        except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+            raise BadSample(case, f"case {case}: {path} cannot be read: {error}; copy or predict it again") from error
+        _check_volume(values, shape, path, case)
+        return torch.from_numpy(values)
+
+
+def _check_volume(values: np.ndarray, shape: tuple[int, ...], path: Path, case: str) -> None:
+    if values.shape != shape:
+        raise BadSample(
+            case,
+            f"case {case}: {path} has shape {values.shape}, expected {shape} (classes, z, y, x): read the images "
+            "without resampling and with orientation 'file'; nnU-Net 1 may have stored a cropped volume, then predict "
+            "with nnU-Net 2",
+        )
+    total = values.sum(0)
+    if not np.isfinite(total).all() or values.min() < 0 or np.abs(total - 1).max() > _SUMS_TO:
+        raise BadSample(
+            case,
+            f"case {case}: the numbers of a voxel in {path} are no probabilities that sum to 1 (least "
+            f"{values.min():.3g}, largest sum {total.max():.3g}): store the softmax; regions that overlap have none",
+        )
+
+
+def _contents(folder: Path) -> list[tuple[str, int, int]]:
+    found = []
+    for path in sorted(folder.glob("*.npz")):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                found += [(f"{path.stem}/{entry.filename}", entry.file_size, entry.CRC) for entry in archive.infolist()]
+        except (OSError, zipfile.BadZipFile) as error:  # reading it will name it
+            found.append((f"{path.stem}: {error}", 0, 0))
+    if not found:
+        raise SubjectError(f"{folder} holds no stored samples CASE.npz: predict with nnU-Net's --save_probabilities")
+    return found

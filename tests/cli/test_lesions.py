@@ -1,0 +1,82 @@
+"""`weakspot lesions`: sample, fit, score and evaluate on the command line."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.lesions import toy
+from weakspot.cli.main import app
+from weakspot.core.errors import ConfigError, DataError, RunError
+from weakspot.core.run import Run
+
+CONFIG = """
+subject: {model: "toy_nets:Blur", task: segmentation, classes: [background, lesion], scores: logits}
+data:
+  validation: {path: "toy_nets:source", arguments: {count: 24, split: v, seed: 1}}
+  test: {path: "toy_nets:source", arguments: {count: 10, split: t, seed: 2}}
+ask:
+  lesions: {samples: 3, splits: [validation, test], trained_on: known.txt}
+"""
+RUN = Path("runs/weakspot")
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A project whose validation and test cases are sampled and whose lesion model is fitted."""
+    folder = tmp_path_factory.mktemp("lesions")
+    (folder / "weakspot.yaml").write_text(CONFIG)
+    (folder / "known.txt").write_text("k-000\nk-001\n")
+    shutil.copy(toy.__file__, folder / "toy_nets.py")
+    return folder
+
+
+@pytest.fixture
+def project(prepared, monkeypatch):
+    monkeypatch.chdir(prepared)
+    return prepared
+
+
+def said(*words):
+    told = CliRunner().invoke(app, ["lesions", *map(str, words)], catch_exceptions=False)
+    assert told.exit_code == 0, told.output
+    return told.output
+
+
+def test_from_samples_to_an_evaluation(project):
+    assert "lesions.lesions-validation" in said("weakspot.yaml")
+    assert Run.open(RUN)["lesions.lesions"].summary["cases"].value == 10
+    told = said("fit", RUN, "--epochs", 5, "--folds", 2, "--output", "model")
+    assert "calibrated" in told and (project / "model" / "model.safetensors").exists()
+    told = said("score", RUN, "--model", "model", "--rows", 3)
+    assert "expected_false_positives" in told and "false_positive_probability" in told
+    scored = Run.open(RUN)["lesions.scores"]
+    assert scored.provenance["upstream"] == [Run.open(RUN)["lesions.lesions"].digest]
+    told = said("evaluate", RUN, "--replicates", 50)
+    assert "metaseg_regression" in told and "lesions.evaluation" in Run.open(RUN)
+    (entry,) = json.loads(said("evaluate", RUN, RUN, "--replicates", 20, "--json"))
+    assert entry["name"] == "lesions.evaluation" and entry["rows"] == 11
+    Run.open(RUN).verify()
+
+
+def test_what_would_mislead_is_refused(project):
+    if not (project / "model").exists():
+        test_from_samples_to_an_evaluation(project)
+    with pytest.raises(ConfigError, match="fit is 'train'"):
+        said("fit", RUN, "--split", "train")
+    (project / "seen.txt").write_text("v-003\n")
+    with pytest.raises(DataError, match="trained on case 'v-003'"):
+        said("fit", RUN, "--trained-on", "seen.txt")
+    said("fit", RUN, "--trained-on", "seen.txt", "--training-cases", "--epochs", 1, "--folds", 2, "--output", "other")
+    with pytest.raises(DataError, match="the lesion model learnt from case 'v-0"):
+        said("score", RUN, "--model", "model", "--split", "validation")
+    with pytest.raises(RunError, match=r"no lesions of the split 'improvement'.*splits='\[improvement\]'"):
+        said("score", RUN, "--model", "model", "--split", "improvement")
+    with pytest.raises(DataError, match="cannot read a lesion model in nowhere"):
+        said("score", RUN, "--model", "nowhere")
+    with pytest.raises(ConfigError, match="method 'best' is not known"):
+        said("evaluate", RUN, "--method", "best")
+    with pytest.raises(DataError, match="holds no volumes in NIfTI files"):
+        said("export", "weakspot.yaml")

@@ -1,0 +1,97 @@
+"""Accuracy–confidence curves, areas and intervals against loops and published definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.references import lesions as reference
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.lesions.evaluation import Fold, accuracy_confidence, evaluate, mean_dice, weighted_areas
+from weakspot.statistics.ranking import auroc
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=25))
+def test_the_curve_as_by_setting_lesions_aside(lesions):
+    uncertainty, wrong = np.array([u for u, _ in lesions], float), np.array([w for _, w in lesions])
+    if wrong.all() or not wrong.any():
+        with pytest.raises(DataError, match="needs some of both"):
+            accuracy_confidence(uncertainty, wrong)
+        return
+    curve = accuracy_confidence(uncertainty, wrong)
+    points, area = reference.accuracy_confidence(uncertainty.tolist(), wrong.tolist())
+    np.testing.assert_allclose(np.stack([curve.false_positives, curve.true_positives], 1), points)
+    assert curve.area == pytest.approx(area)
+    assert curve.area == pytest.approx(auroc(uncertainty, wrong))
+
+
+@given(st.integers(0, 1000))
+def test_weighted_areas_as_with_lesions_repeated(seed):
+    rng = np.random.default_rng(seed)
+    uncertainty, wrong = rng.integers(0, 5, 12).astype(float), rng.random(12) < 0.5
+    weights = rng.integers(0, 3, (4, 12))
+    found = weighted_areas(uncertainty, wrong, weights)
+    for row, area in zip(weights, found, strict=True):
+        repeated, kinds = np.repeat(uncertainty, row), np.repeat(wrong, row)
+        expected = auroc(repeated, kinds) if len(kinds) else np.nan
+        assert area == pytest.approx(expected, nan_ok=True)
+
+
+def fold(seed, patients=12, each=8):
+    rng = np.random.default_rng(seed)
+    wrong = rng.random(patients * each) < 0.4
+    good, poor = wrong + rng.normal(0, 0.5, len(wrong)), wrong + rng.normal(0, 1.5, len(wrong))
+    names = np.array([f"p{number:02d}" for number in range(patients + 1)])
+    voxels = rng.integers(3, 100, len(wrong))
+    uncertainty = {"good": good, "poor": poor, "size": 1 / voxels}
+    dice = np.append(rng.random(patients), np.nan)
+    return Fold(uncertainty, wrong, np.repeat(names[:-1], each), voxels, names, dice)
+
+
+def test_mean_of_the_folds_and_intervals_over_patients():
+    folds = [fold(seed) for seed in range(3)]
+    told = evaluate(folds, replicates=400)
+    areas = [auroc(own.uncertainty["good"], own.false_positive) for own in folds]
+    np.testing.assert_allclose(told.per_fold["good"], areas)
+    assert told.area["good"] == pytest.approx(np.mean(areas))
+    low, high = told.interval["good"]
+    assert low < told.area["good"] < high < 1
+    assert told.spearman["size"] == pytest.approx(-1)
+    apart, (apart_low, apart_high) = told.difference("good", "poor")
+    assert apart == pytest.approx(told.area["good"] - told.area["poor"]) and 0 < apart_low < apart < apart_high
+    assert told.difference("good", "good") == (0.0, (0.0, 0.0))
+
+
+def test_an_interval_over_patients_is_wider_where_lesions_of_a_patient_are_alike():
+    rng = np.random.default_rng(0)
+    wrong = np.repeat(rng.random(30) < 0.5, 6)
+    unsure = np.repeat(wrong[::6] + rng.normal(0, 1, 30), 6)
+    names, alone = np.array([f"p{n:02d}" for n in range(30)]), np.array([f"c{n:03d}" for n in range(180)])
+    together = Fold({"m": unsure}, wrong, np.repeat(names, 6), np.ones(180, int), names, np.full(30, np.nan))
+    apart = Fold({"m": unsure}, wrong, alone, np.ones(180, int), alone, np.full(180, np.nan))
+    wide, narrow = (np.ptp(evaluate([own], replicates=500).interval["m"]) for own in (together, apart))
+    assert wide > 1.8 * narrow
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    """95 % intervals over 40 patients with 3 lesions each: about 95 of 100 studies hold the true area."""
+    rng, inside = np.random.default_rng(1), 0
+    names = np.array([f"p{n:02d}" for n in range(40)])
+    for _ in range(100):
+        wrong = rng.random(120) < 0.4
+        unsure = wrong + rng.normal(0, 1, 120)  # area Φ(1/√2) = 0.7602
+        own = Fold({"m": unsure}, wrong, np.repeat(names, 3), np.ones(120, int), names, np.full(40, np.nan))
+        low, high = evaluate([own], replicates=200).interval["m"]
+        inside += low <= 0.7602 <= high
+    assert 88 <= inside <= 99
+
+
+def test_dice_leaves_out_patients_without_any():
+    mean, (low, high) = mean_dice(np.array([0.5, np.nan, 0.7, 0.9]))
+    assert mean == pytest.approx(0.7) and 0.5 <= low < 0.7 < high <= 0.9
+    assert np.isnan(mean_dice(np.array([np.nan]))[0])
+
+
+def test_nothing_to_evaluate_is_refused():
+    with pytest.raises(ConfigError, match="at least one fold"):
+        evaluate([])

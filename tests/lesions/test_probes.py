@@ -1,0 +1,313 @@
+"""The room's probes: lesions of a case, a model that learns from them, and what it says of others."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from tests.lesions import toy
+from tests.references import lesions as reference
+from weakspot import Execution, Subject, examine
+from weakspot.asking import steps_of
+from weakspot.core.errors import BadSample, ConfigError, DataError, SubjectError
+from weakspot.core.plan import Plan
+from weakspot.core.run import Run
+from weakspot.core.source import Subset
+from weakspot.data.metadata import WithMetadata
+from weakspot.data.sources import ArraySource
+from weakspot.lesions.comparison import evaluation_finding
+from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.model import LesionModel, calibrate, fold_of
+from weakspot.lesions.probes import LesionFit, Lesions, Scores
+from weakspot.lesions.storing import load_model, save_model
+from weakspot.lesions.telling import FIT, LESIONS, SCORES, scores_finding
+from weakspot.looks import McDropout
+
+ONE = Execution(batch_size=4, workers=0)
+
+
+@pytest.fixture(scope="module")
+def subject():
+    return toy.subject()
+
+
+def test_every_lesion_as_in_the_reference(subject):
+    source = toy.source(3)
+    finding = examine(subject, source, [Lesions(samples=5, seed=2, standardise=False)])[0]
+    batch, look = source.read(np.arange(3)), McDropout(2)
+    with torch.no_grad():
+        draws = [look.outputs(subject.forward, batch.inputs, batch.ids, number) for number in range(1, 6)]
+    samples = torch.stack([draw.softmax(1) for draw in draws]).double().numpy()
+    table, rows = finding.table.to_pylist(), 0
+    for case, name in enumerate(batch.ids):
+        mean = samples[:, case].mean(0)
+        mask, truth = mean[1] > 0.5, batch.targets[case].numpy() > 0
+        large = np.zeros_like(mask)
+        for part in reference.components(mask):
+            large[tuple(np.array(part).T)] = len(part) >= 3
+        expected_iou = reference.adjusted_iou(large, truth)
+        for number, part in enumerate(reference.components(large)):
+            row = table[rows]
+            assert (row["case"], row["lesion"], row["voxels"]) == (name, number + 1, len(part))
+            assert [row["z"], row["y"], row["x"]] == pytest.approx(np.mean(part, axis=0).tolist())
+            assert row["adjusted_iou"] == pytest.approx(expected_iou[number])
+            assert row["true_positive"] == (expected_iou[number] >= 0.1)
+            values = [
+                reference.voxel_measures(samples[(slice(None), case, slice(None), *voxel)], (1,)) for voxel in part
+            ]
+            for measure in ("entropy", "variance", "pcs", "mutual_information"):
+                assert row[measure] == pytest.approx(np.mean([own[measure] for own in values]), abs=1e-6)
+            rows += 1
+    assert rows == len(table) > 5
+    first = LesionSet.of(finding).chosen([0])
+    ordered, _ = reference.graph(reference.components(large_of(samples[:, 0]))[0], mask.shape, 1)
+    assert list(map(tuple, first.nodes.places.tolist())) == ordered
+    np.testing.assert_allclose(first.features[:, 0], [batch.inputs[0, 0][voxel].item() for voxel in ordered])
+
+
+def large_of(samples):
+    mask = samples.mean(0)[1] > 0.5
+    for part in reference.components(mask):
+        if len(part) < 3:
+            mask[tuple(np.array(part).T)] = False
+    return mask
+
+
+def test_slices_have_two_coordinates_and_spacing_gives_their_size():
+    images, masks = toy.volumes(2)
+    flat = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 1), torch.nn.Dropout2d(0.2), torch.nn.Conv2d(2, 2, 1))
+    with torch.no_grad():
+        flat[0].weight.fill_(1)
+        flat[0].bias.zero_()
+        flat[2].weight.copy_(torch.tensor([[-4.0, -4], [4, 4]])[..., None, None])
+        flat[2].bias.copy_(torch.tensor([3.0, -3]))
+    source = ArraySource(images[:, :, 4], masks[:, 4], ids=["a", "b"])
+    placed = WithMetadata(source, {"id": ["a", "b"], "spacing_y": [0.5, 2.0], "spacing_x": [0.5, 1.0]})
+    subject = Subject(flat, task="segmentation", classes=2, scores="logits")
+    table = examine(subject, placed, [Lesions(samples=3, smallest=1)])[0].table.to_pylist()
+    assert {row["case"] for row in table} == {"a", "b"} and "z" not in table[0]
+    assert all(row["volume_mm3"] == row["voxels"] * (0.25 if row["case"] == "a" else 2) for row in table)
+
+
+def test_without_masks_lesions_are_listed_all_the_same(subject):
+    images, _ = toy.volumes(2)
+    finding = examine(subject, ArraySource(images, ids=["a", "b"]), [Lesions(samples=2)])[0]
+    assert "adjusted_iou" not in finding.table.column_names and finding.table.num_rows > 2
+    assert np.isnan(finding.table["volume_mm3"].to_numpy()).all()  # the spacing is not known
+    with pytest.raises(DataError, match="cut without the true masks"):
+        LesionSet.of(finding).false_positive  # noqa: B018
+
+
+def test_masks_that_mean_something_else_are_refused_by_the_case(subject):
+    images, masks = toy.volumes(2)
+    with pytest.raises(BadSample, match="case b: the true mask holds 0 to 255, expected class numbers from 0 to 1"):
+        examine(
+            subject, ArraySource(images, np.stack([masks[0], 255 * masks[1]]), ids=["a", "b"]), [Lesions(samples=2)]
+        )
+    channel = ArraySource(images, masks[:, None], ids=["a", "b"])
+    with_channel, without = (
+        examine(subject, own, [Lesions(samples=2)])[0].table["adjusted_iou"]
+        for own in (channel, ArraySource(images, masks, ids=["a", "b"]))
+    )
+    assert with_channel.equals(without)
+    with pytest.raises(BadSample, match=r"case a: the truth has shape \(14, 14, 13\)"):
+        examine(subject, ArraySource(images, masks[..., 1:], ids=["a", "b"]), [Lesions(samples=2)])
+
+
+def test_no_lesion_anywhere_is_no_error(subject):
+    finding = examine(subject, toy.source(2), [Lesions(samples=2, threshold=1.0)])[0]
+    assert finding.table.num_rows == 0 and finding.summary["lesions"].value == 0
+    assert finding.summary["missed_lesions"].value == 4 and finding.summary["dice"].value == 0
+
+
+def test_several_classes_make_a_lesion_together():
+    """Three classes of which two are lesions: their probabilities are added before the threshold."""
+    net = torch.nn.Sequential(torch.nn.Dropout3d(0.0), torch.nn.Conv3d(1, 3, 1))
+    with torch.no_grad():
+        net[1].weight.copy_(torch.tensor([0.0, 1, 1]).reshape(3, 1, 1, 1, 1))
+        net[1].bias.zero_()
+    net[0].p = 0.5
+    volume = np.zeros((1, 1, 4, 4, 4), dtype=np.float32)
+    subject = Subject(net, task="segmentation", classes=3, scores="logits")
+    source = ArraySource(volume, np.full((1, 4, 4, 4), 2), ids=["a"])
+    both = examine(subject, source, [Lesions(samples=2, foreground=(1, 2))])[0]  # 2/3 everywhere
+    one = examine(subject, source, [Lesions(samples=2, foreground=1)])[0]
+    assert both.table["voxels"].to_pylist() == [64] and both.table["true_positive"].to_pylist() == [True]
+    assert one.table.num_rows == 0
+
+
+@pytest.fixture(scope="module")
+def study(subject, tmp_path_factory):
+    """A Run with a model fitted on validation cases, and the scored test cases."""
+    data = {"validation": toy.source(40, split="v", seed=1), "test": toy.source(16, seed=2)}
+    run = Run.create(tmp_path_factory.mktemp("study") / "run")
+    steps = steps_of("lesions", {"fit": "validation", "samples": 4, "epochs": 12, "folds": 3})
+    Plan.of(steps).run(subject, data, run, execution=ONE)
+    return run
+
+
+def test_the_names_of_the_findings_are_those_of_the_probes(study):
+    assert (Lesions.name(), LesionFit.name(), Scores.name()) == (LESIONS, FIT, SCORES)
+    assert set(study.names()) == {LESIONS, FIT, SCORES}
+
+
+def test_a_fitted_model_tells_true_from_false(study):
+    fitted, scored = study[FIT], study[SCORES]
+    assert fitted.summary["calibrated"].value is True and fitted.summary["brier"].value < 0.2
+    assert scored.summary["area"].value > 0.85 and scored.summary["brier"].value < 0.2
+    area = scored.summary["area"]
+    assert area.low < area.value <= area.high
+    table = scored.table.to_pylist()
+    assert list(table[0])[:8] == ["case", "lesion", "z", "y", "x", "voxels", "volume_mm3", "false_positive_probability"]
+    order = sorted(table, key=lambda row: row["rank"])
+    assert [row["uncertainty"] for row in order] == sorted((row["uncertainty"] for row in table), reverse=True)
+    assert scored.summary["expected_false_positives"].value == pytest.approx(
+        sum(row["false_positive_probability"] for row in table)
+    )
+
+
+def test_held_out_patients_were_held_out(study):
+    """The calibration rests on scores of models that did not see the patient: they differ from the final model's."""
+    fitted = study[FIT]
+    model = LesionModel.of_finding(fitted)
+    cases = fitted.table["case"].to_pylist()
+    parts = fold_of(np.array(cases), 3, 0)
+    assert all(len({parts[i] for i, case in enumerate(cases) if case == own}) == 1 for own in set(cases))
+    assert set(parts) == {0, 1, 2}
+    assert model.cases == tuple(sorted(set(cases)))
+
+
+def test_evaluation_over_folds(study):
+    told = evaluation_finding([study[SCORES], study[SCORES]], replicates=50)
+    table = {row["method"]: row for row in told.table.to_pylist()}
+    assert len(table) == 11
+    assert table["gcn_classification"]["difference"] == 0
+    assert table["size"]["spearman_with_size"] == pytest.approx(-1)
+    assert table["gcn_classification"]["area"] == pytest.approx(study[SCORES].summary["area"].value)
+    assert told.arrays["curve_true_positives"].shape == (11, 101)
+    assert told.arrays["fold_true_positives"].tolist() == [study[SCORES].summary["true_positives"].value] * 2
+
+
+def test_a_model_comes_back_from_disk(study, tmp_path):
+    model = LesionModel.of_finding(study[FIT])
+    save_model(model, tmp_path / "model")
+    assert {path.name for path in (tmp_path / "model").iterdir()} == {"model.safetensors", "model.json"}
+    again = load_model(tmp_path / "model")
+    lesions = LesionSet.of(study[LESIONS])
+    for name, values in model.scores(lesions).items():
+        np.testing.assert_array_equal(again.scores(lesions)[name], values)
+    assert again.calibration == model.calibration and again.cases == model.cases
+    table = scores_finding(study[LESIONS], again).table
+    assert table["false_positive_probability"].equals(study[SCORES].table["false_positive_probability"])
+
+
+def test_a_damaged_model_is_refused(study, tmp_path):
+    save_model(LesionModel.of_finding(study[FIT]), tmp_path / "model")
+    about = json.loads((tmp_path / "model" / "model.json").read_text())
+    (tmp_path / "model" / "model.json").write_text(json.dumps({**about, "version": 99}))
+    with pytest.raises(DataError, match="version 99, expected"):
+        load_model(tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"no")
+    with pytest.raises(DataError, match="cannot read a lesion model"):
+        load_model(tmp_path / "model")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="holds no lesion model: choose another"):
+        save_model(LesionModel.of_finding(study[FIT]), tmp_path / "other")
+
+
+def test_too_few_lesions_give_ranks_and_say_so():
+    told = calibrate(np.linspace(-1, 1, 25), np.arange(25) < 9)
+    assert not told.calibrated and told.false == 9
+    assert np.isnan(told.probability(np.zeros(3))).all()
+    assert calibrate(np.linspace(-1, 1, 25), np.arange(25) < 10).calibrated
+
+
+@pytest.mark.parametrize("method", ["entropy_mean", "metaseg_classification", "metaseg_regression", "gcn_regression"])
+def test_any_method_can_give_the_probability(study, method):
+    from weakspot.lesions.gcn import Learning
+    from weakspot.lesions.model import fit_lesion_model
+
+    lesions = LesionSet.of(study[LESIONS])
+    model, held_out = fit_lesion_model(lesions, lesions.case, method=method, learning=Learning(epochs=2), folds=3)
+    assert model.calibration.calibrated and np.isfinite(held_out).all()
+    scored = scores_finding(study[LESIONS], model, replicates=20)
+    said = scored.table["false_positive_probability"].to_numpy()
+    assert 0 <= said.min() < said.max() <= 1
+
+
+def test_cases_that_the_network_was_trained_on_are_refused(subject):
+    known = {"samples": 2, "trained_on": ("v-001", "v-002", "x")}
+    source = Subset(toy.source(4, split="v"), range(4))
+    with pytest.raises(DataError, match=r"trained on case 'v-001' \(2 of 4 here\).*training_cases"):
+        examine(subject, source, [LesionFit(sampling=known, epochs=1)], execution=ONE)
+    marked = examine(subject, source, [Lesions(**known)], execution=ONE)[0]
+    assert marked.arrays["case_trained_on"].tolist() == [False, True, True, False]
+    allowed = LesionFit(sampling=known, epochs=1, folds=2, training_cases=True)
+    assert examine(subject, source, [allowed], execution=ONE)[0].summary["lesions"].value > 0
+    both = {"train": Subset(source, [2, 3]), "validation": source, "test": toy.source(1)}
+    plan = Plan.of(steps_of("lesions", {"fit": "validation", "samples": 2}))
+    with pytest.raises(DataError, match=r"trained on case 'v-002' \(2 of 4 here\)"):
+        plan.check(both)
+    Plan.of(steps_of("lesions", {"fit": "validation", "training_cases": True})).check(both)
+    with pytest.raises(ConfigError, match="fit is 'train'"):
+        steps_of("lesions", {"fit": "train"})
+    assert steps_of("lesions", {"fit": "train", "training_cases": True})
+
+
+def test_lesions_cut_in_another_way_are_refused(subject, study):
+    with pytest.raises(ConfigError, match=r"learnt from lesions with threshold 0\.5, and these have 0\.4"):
+        examine(subject, toy.source(2), [Scores(sampling={"samples": 2, "threshold": 0.4}, model=study[FIT])])
+
+
+def test_cases_without_a_lesion_and_without_truth_are_scored_all_the_same(subject, study):
+    dark = ArraySource(np.zeros((2, 1, 14, 14, 14), dtype=np.float32), ids=["a", "b"])
+    how = {"sampling": {"samples": 2}, "model": study[FIT]}
+    scored = examine(subject, dark, [Scores(**how)])[0]
+    assert scored.table.num_rows == 0 and scored.summary["without_lesion"].value == 2
+    assert scored.summary["expected_false_positives"].value == 0 and "area" not in scored.summary
+    images, _ = toy.volumes(2)
+    unknown = examine(subject, ArraySource(images, ids=["a", "b"]), [Scores(**how)])[0]
+    assert unknown.table.num_rows > 2 and "true_positive" not in unknown.table.column_names
+    assert unknown.table["false_positive_probability"].null_count == 0
+
+
+def test_one_kind_of_lesion_is_not_enough(subject):
+    images, masks = toy.volumes(2)
+    healthy = ArraySource(images, np.zeros_like(masks), ids=["a", "b"])
+    with pytest.raises(DataError, match="lesions are false positives: a lesion model needs both kinds"):
+        examine(subject, healthy, [LesionFit(sampling={"samples": 2}, epochs=1)])
+    with pytest.raises(DataError, match="no lesion was found in these cases"):
+        examine(subject, healthy, [LesionFit(sampling={"samples": 2, "threshold": 1.0}, epochs=1)])
+
+
+def test_needs_probabilities_said_and_dropout():
+    unsaid = Subject(toy.Blur(), task="segmentation")
+    with pytest.raises(SubjectError, match="scores='logits' or"):
+        examine(unsaid, toy.source(1), [Lesions(samples=2)])
+    dry = Subject(torch.nn.Conv3d(1, 2, 1), task="segmentation", scores="logits")
+    with pytest.raises(SubjectError, match="met no dropout"):
+        examine(dry, toy.source(1), [Lesions()])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 0}, "samples ≥ 1"),
+        ({"foreground": ()}, "foreground"),
+        ({"threshold": 1.5}, "threshold from 0 to 1"),
+        ({"least_iou": 0.0}, "0 < least_iou"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        Lesions(**options)
+
+
+def test_a_patient_may_have_several_cases(subject):
+    options = {"sampling": {"samples": 2}, "epochs": 1, "folds": 2}
+    with pytest.raises(ConfigError, match="finds no patient in the id 'test-000'"):
+        examine(subject, toy.source(6), [LesionFit(**options, patient="p[0-9]")], execution=ONE)
+    with pytest.raises(ConfigError, match="is no regular expression"):
+        examine(subject, toy.source(6), [LesionFit(**options, patient="(")], execution=ONE)
