@@ -9,7 +9,16 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 ROOMS = {"coverage", "robustness", "classes", "causes", "lesions"}
 TORCH_FREE = {f"weakspot.core.{name}" for name in ("finding", "run", "errors", "digest", "files")}
-READERS = {*TORCH_FREE, "weakspot.data.images", "weakspot._version"}
+READERS = {*TORCH_FREE, "weakspot.core.options", "weakspot.data.images", "weakspot._version"}
+JUDGES = {
+    "questions": set(),
+    "yaml_file": set(),
+    "report": {"statistics", "questions"},
+    "comparing": {"statistics"},
+    "gate": {"statistics", "comparing", "yaml_file"},
+    "evidence": {"gate"},
+}
+"""What reads Runs and never loads torch, with what else it may import."""
 NOTHING_ELSE = {"weakspot", "weakspot._version"}
 
 
@@ -79,19 +88,19 @@ def may_import(module):
         return {"core", "relevance", "statistics", room}
     if room in ROOMS:
         return {"core", "relevance", "looks", "data", "attacks", "statistics", room}
-    if room == "report":
-        return {"report"}
+    if room in JUDGES:
+        return {room, *JUDGES[room]}
     return None
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_weakspots_own_imports_keep_to_the_table(module):
     allowed = may_import(module)
-    extra = {"report": READERS, "statistics": {"weakspot.core.errors"}}.get(package(module), set())
+    extra = {**dict.fromkeys(JUDGES, READERS), "statistics": {"weakspot.core.errors"}}.get(package(module), set())
     for name in own(imported(module)):
         assert package(name) != "cli" or package(module) == "cli", f"{module} imports {name}: nobody imports cli"
         if allowed is not None and name not in extra:
-            parents = {f"weakspot.{part}" for part in ("core", "data")} if package(module) == "report" else set()
+            parents = {f"weakspot.{part}" for part in ("core", "data")} if package(module) in JUDGES else set()
             assert package(name) in allowed or name in parents, f"{module} must not import {name}"
 
 
@@ -128,8 +137,8 @@ def reachable(module, seen=None):
     return seen | {module}
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "report"])
-def test_a_report_never_loads_torch(module):
+@pytest.mark.parametrize("module", [name for name in MODULES if package(name) in JUDGES])
+def test_what_judges_a_run_never_loads_torch(module):
     for name in reachable(module):
         assert "torch" not in foreign(imported(name)), f"{module} reaches {name}, which imports torch"
 

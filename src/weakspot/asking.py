@@ -19,13 +19,6 @@ ROOMS = {
     "causes": "weakspot.causes.room:steps",
     "lesions": "weakspot.lesions.room:steps",
 }
-QUESTIONS = {
-    "coverage": "Is my test set adequate?",
-    "robustness": "Which inputs does it get right only by luck?",
-    "classes": "Which classes does it mix up, or treat unequally?",
-    "causes": "Why does it fail, and what should it be retrained on?",
-    "lesions": "Which detected lesions are real?",
-}
 PROBES = "weakspot.probes"
 """The entry-point group under which packages offer probes."""
 

@@ -53,6 +53,7 @@ def test_which_columns_are_compared():
     columns = {
         "id": ["a", "b", "c"], "right": [True, False, True], "score": [0.1, 0.2, 0.3], "low": [0.0, 0.1, 0.2],
         "score_high": [1.0, 1.0, 1.0], "predicted": [1, 2, 3], "kind": ["x", "y", "z"],
+        "metadata.light": [0.5, 0.6, 0.7],
     }  # fmt: skip
     assert list(differences(table(**columns), table(**columns))) == ["right", "score"]
     twice = {"id": ["a", "a", "b"], "score": [1.0, 2.0, 3.0]}

@@ -6,7 +6,8 @@ import pytest
 from tests.report.samples import HOSTILE
 from weakspot.core.finding import Estimate, Finding, Picture, table_of
 from weakspot.data.images import png
-from weakspot.report.answers import QUESTIONS, SENTENCES, answer, by_room
+from weakspot.questions import QUESTIONS
+from weakspot.report.answers import SENTENCES, answer, by_room
 from weakspot.report.recipes import RECIPES, figures
 from weakspot.report.steps import next_steps
 from weakspot.report.worst import worst

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from weakspot.asking import QUESTIONS
 from weakspot.models import Normalise
 from weakspot.models.trial import Alternative, Trial
+from weakspot.questions import QUESTIONS
 
 _BARE = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
 _WIDTH = 34

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from weakspot._version import __version__
-from weakspot.asking import QUESTIONS
 from weakspot.cli import causes, judging, lesions
 from weakspot.cli.arguments import (
     BatchSize,
@@ -30,6 +29,7 @@ from weakspot.cli.arguments import (
 )
 from weakspot.cli.questions import answer, ask_command, asking_alone, in_ways, tell
 from weakspot.core.errors import ConfigError, WeakspotError
+from weakspot.questions import QUESTIONS
 
 if TYPE_CHECKING:
     from weakspot.core.source import Source

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from weakspot.asking import QUESTIONS
 from weakspot.cli.arguments import (
     BatchSize,
     ChannelsLast,
@@ -23,6 +22,7 @@ from weakspot.cli.arguments import (
     RunOption,
     SetOption,
 )
+from weakspot.questions import QUESTIONS
 
 if TYPE_CHECKING:
     from weakspot.cli.config import Config

@@ -14,6 +14,8 @@ from weakspot.statistics.intervals import Interval
 ID = "id"
 _ENDS = ("low", "high", "at_least", "at_most")
 """Columns that are ends of intervals of others."""
+_METADATA = "metadata."
+"""How columns begin that came with the data."""
 
 
 def paired_mean_interval(before: ArrayLike, after: ArrayLike, *, confidence: float = 0.95) -> Interval:
@@ -40,8 +42,8 @@ def paired_mean_interval(before: ArrayLike, after: ArrayLike, *, confidence: flo
 def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Each column of truth values or real numbers that both tables have, over the inputs that both have.
 
-    Whole numbers are codes more often than quantities and are left out, as are ends of intervals. Inputs of which one
-    side has no number are left out.
+    Whole numbers are codes more often than quantities and are left out, as are ends of intervals and metadata, which no
+    model changes. Inputs of which one side has no number are left out.
     """
     old, new = _by_id(before.table), _by_id(after.table)
     if old is None or new is None:
@@ -73,4 +75,4 @@ def _by_id(table: "pa.Table | None") -> "pa.Table | None":
 def _comparable(name: str, one: "pa.DataType", other: "pa.DataType") -> bool:
     ends = name in _ENDS or any(name.endswith(f"_{end}") for end in _ENDS)
     kinds = (pa.types.is_boolean, pa.types.is_floating)
-    return not ends and any(kind(one) and kind(other) for kind in kinds)
+    return not (ends or name.startswith(_METADATA)) and any(kind(one) and kind(other) for kind in kinds)

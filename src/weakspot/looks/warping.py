@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-_VALUES_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 28}
-"""Values of images, places and results in one go: on a CPU they stay in its cache, on a GPU they fill it."""
+_VALUES_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 28}
+"""Values of images, places and results that a thread has at a time: they stay in a core's cache, or fill a GPU."""
 
 
 def warp(images: Tensor, inverse: Tensor, *, fill: float = 0.0) -> Tensor:
@@ -23,7 +23,7 @@ def warp(images: Tensor, inverse: Tensor, *, fill: float = 0.0) -> Tensor:
     sampled = partial(_sampled_framed, fill=fill) if framed else _sampled
     threads = torch.get_num_threads() if images.device.type == "cpu" else 1  # each takes whole images
     each = (2 * channels + 2) * height * width
-    some = max(threads, _VALUES_AT_ONCE.get(images.device.type, 1 << 28) // each)
+    some = threads * max(1, _VALUES_AT_ONCE.get(images.device.type, 1 << 28) // each)
     return _piecewise(sampled, images, to_device(maps, images.device), some)
 
 

@@ -4,16 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from weakspot.core.finding import Estimate, Finding
+from weakspot.questions import QUESTIONS
 from weakspot.report.shown import Answer, Part
 from weakspot.report.wording import is_share, label, percent, roughly, value_text
 
-QUESTIONS = {
-    "coverage": "Is my test set adequate?",
-    "robustness": "Which inputs does it get right only by luck?",
-    "classes": "Which classes does it mix up, or treat unequally?",
-    "causes": "Why does it fail, and what should it be retrained on?",
-    "lesions": "Which detected lesions are real?",
-}
 SENTENCES = {
     "coverage": (
         "Nobody can say from coverage alone. Test inputs reach {coverage} of what {finding} counts, as many training "

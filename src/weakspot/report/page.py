@@ -7,7 +7,8 @@ from typing import Any
 from weakspot.core.digest import digest_file
 from weakspot.core.finding import TABLE, Finding
 from weakspot.core.run import MANIFEST, Run
-from weakspot.report.answers import QUESTIONS, answer, by_room
+from weakspot.questions import QUESTIONS
+from weakspot.report.answers import answer, by_room
 from weakspot.report.provenance import built_from, origins
 from weakspot.report.recipes import figures
 from weakspot.report.shown import Page, Room, Section, ShownSubject, Split, show_picture

@@ -25,8 +25,8 @@ STEPS = (
     ),
     ("Label, or check the labels of, {images} of {searched} images: they come from confused pairs.", ""),
     (
-        "Write the {lesions} lesions as tables, maps and slices, those most likely false first, and look at them: about "
-        "{expected_false_positives} are none.",
+        "Write the {lesions} lesions as tables, maps and slices, those most likely false first, and look at them: "
+        "about {expected_false_positives} are none.",
         "weakspot lesions export weakspot.yaml",
     ),
 )
