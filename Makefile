@@ -6,23 +6,23 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types peers papers clean
+.PHONY: help demo test lint format types docs peers papers clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
-	# used by tests alone: they ask for torchvision, which is not needed here
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps zennit timm
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
+	# used by tests alone: they ask for torchvision or playwright, which are not needed here
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps zennit timm axe-playwright-python
 	touch $@
 
 demo: $(INSTALLED) ## examine an embedded model and write a report
 	$(BIN)/weakspot demo --run runs/demo
 
 test: $(INSTALLED) lint types ## run every check that must pass before a commit
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 lint: $(INSTALLED) ## check the style
 	$(BIN)/ruff check .
@@ -34,6 +34,10 @@ format: $(INSTALLED) ## bring the code into shape
 
 types: $(INSTALLED) ## check the types
 	$(BIN)/mypy
+
+docs: $(INSTALLED) ## write the documentation as HTML to build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env -d build/doctrees docs build/docs
+	@echo "documentation: build/docs/index.html"
 
 peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes CSV beside the scripts
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'

@@ -35,5 +35,5 @@ def test_templates_and_hooks_can_be_read():
 
 def test_make_lists_its_targets():
     printed = subprocess.run(["make", "-C", ROOT, "help"], capture_output=True, text=True, check=True).stdout
-    for target in ("demo", "test", "lint", "format", "types", "clean"):
+    for target in ("demo", "test", "lint", "format", "types", "docs", "clean"):
         assert re.search(rf"^{target}\s+\S", printed, re.MULTILINE)
