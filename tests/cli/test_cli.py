@@ -452,7 +452,9 @@ def test_control_c_leaves_a_run_that_goes_on(weakspot, tmp_path):
     file = tmp_path / "slow.yaml"
     file.write_text(SLOW)
     cut = ["--batch-size", "4", "--shard-size", "24", "--workers", "1", "--limit", "200"]
-    command = [*COMMAND, "examine", str(file), *cut]
+    python, option, call = COMMAND
+    heeded = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # also in the background
+    command = [python, option, heeded + call, "examine", str(file), *cut]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     run = Path(tmp_path / "runs" / "slow")
