@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from weakspot import Subject, examine
-from weakspot.causes.errors import Errors, kinds_told, output_errors
+from weakspot.causes import output_errors
+from weakspot.causes.errors import Errors, kinds_told
 from weakspot.causes.heat_maps import WorstKeypoint, WorstOutput
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.data.sources import ArraySource

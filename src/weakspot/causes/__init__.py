@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         root_cause_clusters,
     )
     from weakspot.causes.distances import HeatMapRows, distances_between, heat_map_distances, square
-    from weakspot.causes.errors import Errors, error_threshold, output_errors
+    from weakspot.causes.errors import Errors, error_threshold
     from weakspot.causes.export import export_clusters
     from weakspot.causes.knees import chosen_clusters, gradient, knee
     from weakspot.causes.labelling import current_labels, export_labels, import_labels
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from weakspot.causes.traits import SharedTraits, disagreement, shared_traits
     from weakspot.causes.tree import cluster_scores, cut_tree, distances_of_distances, merge_tree
     from weakspot.causes.unsafe import UnsafeSet, cluster_quotas, distance_limit, nearest_members, unsafe_set
+    from weakspot.core.tasks import output_errors
 
 _WHERE = {
     "recluster": "again",

@@ -4,39 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from torch import Tensor
 
 from weakspot.causes.parameters import metadata_columns, metadata_rows
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation, Setting
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable
-from weakspot.core.tasks import Task
+from weakspot.core.tasks import Task, output_errors
 from weakspot.statistics import wilson_interval
 
 NUMERIC: tuple[Task, ...] = ("regression", "keypoints")
-
-
-def output_errors(outputs: Tensor, targets: Tensor, task: Task) -> Tensor:
-    """How far each number or keypoint is off, float64 (samples, outputs or keypoints).
-
-    |ŷ − y| for numbers; for keypoints, whose coordinates follow each other as x₀, y₀, x₁, y₁ …, ‖(x̂, ŷ) − (x, y)‖.
-
-    >>> import torch
-    >>> output_errors(torch.tensor([[0.0, 0.0, 3.0, 4.0]]), torch.zeros(1, 4), "keypoints").tolist()
-    [[0.0, 5.0]]
-    """
-    given, true = (values.double().reshape(len(values), -1) for values in (outputs, targets))
-    if given.shape != true.shape:
-        raise DataError(
-            f"the model gives {given.shape[1]} numbers per sample and the targets have {true.shape[1]}: they must agree"
-        )
-    if task != "keypoints":
-        return (given - true).abs()
-    if given.shape[1] % 2:
-        raise DataError(f"keypoints are pairs of x and y, and the model gives {given.shape[1]} numbers per sample")
-    return (given - true).reshape(len(given), -1, 2).square().sum(2).sqrt()
 
 
 def error_threshold(errors: np.ndarray, *, threshold: float | None, quantile: float) -> float:

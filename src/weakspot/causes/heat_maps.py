@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from weakspot.causes.distances import HeatMapRows, let_go
-from weakspot.causes.errors import NUMERIC, output_errors
+from weakspot.causes.errors import NUMERIC
 from weakspot.core.errors import DataError
 from weakspot.core.layers import Point
 from weakspot.core.look import Forward
 from weakspot.core.rows import RowTable
-from weakspot.core.tasks import Task
+from weakspot.core.tasks import Task, output_errors
 from weakspot.relevance import GradientTimesInput, Method, epsilon_plus, hudd
 from weakspot.relevance.need import LayerRelevance
 

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from weakspot.core.errors import SubjectError
+from weakspot.core.errors import DataError, SubjectError
 
 Task = Literal["classification", "multilabel", "regression", "keypoints", "segmentation"]
 Scores = Literal["logits", "probabilities"]
@@ -34,6 +34,27 @@ def right(outputs: Tensor, targets: Tensor, task: Task, scores: Scores | None = 
     raise SubjectError(
         f"a {task} answer is right or wrong only beyond some error: this question needs classes or labels"
     )
+
+
+def output_errors(outputs: Tensor, targets: Tensor, task: Task) -> Tensor:
+    """How far each number or keypoint is off, float64 (samples, outputs or keypoints).
+
+    |ŷ − y| for numbers; for keypoints, whose coordinates follow each other as x₀, y₀, x₁, y₁ …, ‖(x̂, ŷ) − (x, y)‖.
+
+    >>> import torch
+    >>> output_errors(torch.tensor([[0.0, 0.0, 3.0, 4.0]]), torch.zeros(1, 4), "keypoints").tolist()
+    [[0.0, 5.0]]
+    """
+    given, true = (values.double().reshape(len(values), -1) for values in (outputs, targets))
+    if given.shape != true.shape:
+        raise DataError(
+            f"the model gives {given.shape[1]} numbers per sample and the targets have {true.shape[1]}: they must agree"
+        )
+    if task != "keypoints":
+        return (given - true).abs()
+    if given.shape[1] % 2:
+        raise DataError(f"keypoints are pairs of x and y, and the model gives {given.shape[1]} numbers per sample")
+    return (given - true).reshape(len(given), -1, 2).square().sum(2).sqrt()
 
 
 def probabilities(outputs: Tensor, task: Task, scores: Scores | None) -> Tensor:

@@ -3,13 +3,12 @@
 from math import fsum
 
 import numpy as np
-from torch import Tensor
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding, table_of
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
-from weakspot.core.tasks import Task
+from weakspot.core.tasks import output_errors
 from weakspot.repair.effects import mcnemar
 from weakspot.statistics.intervals import wilson_interval
 from weakspot.statistics.paired import paired_difference_interval
@@ -33,7 +32,7 @@ class Answers(Probe):
         elif task == "multilabel":
             self.answers.append(seen.ids, right=seen.right)
         else:
-            self.answers.append(seen.ids, error=worst_errors(seen.outputs, seen.targets, task))
+            self.answers.append(seen.ids, error=output_errors(seen.outputs, seen.targets, task).amax(1))
 
     def finish(self) -> Finding:
         """The answers in the order of the data, and the accuracy or the mean error."""
@@ -51,23 +50,6 @@ class Answers(Probe):
         low, high = wilson_interval(int(right.sum()), len(right))
         accuracy = Estimate(float(right.mean()), float(low), float(high), 0.95, "share of the inputs answered rightly")
         return self.finding(summary={"accuracy": accuracy, **count}, table={"id": rows.ids, "right": right, **columns})
-
-
-def worst_errors(outputs: Tensor, targets: Tensor, task: Task) -> Tensor:
-    """How far each sample's worst number or keypoint is off, float64 (samples,): max |ŷ − y|, max ‖(x̂, ŷ) − (x, y)‖.
-
-    >>> import torch
-    >>> worst_errors(torch.tensor([[0.0, 0.0, 3.0, 4.0]]), torch.zeros(1, 4), "keypoints").tolist()
-    [5.0]
-    """
-    given, true = (values.double().reshape(len(values), -1) for values in (outputs, targets))
-    if given.shape != true.shape:
-        raise DataError(
-            f"the model gives {given.shape[1]} numbers per sample and the targets have {true.shape[1]}: they must agree"
-        )
-    if task != "keypoints":
-        return (given - true).abs().amax(1)
-    return (given - true).reshape(len(given), -1, 2).square().sum(2).sqrt().amax(1)
 
 
 def compared(before: Finding, after: Finding, *, confidence: float = 0.95) -> Finding:

@@ -22,7 +22,7 @@ from weakspot.core.tasks import Task
 from weakspot.data.thumbnails import thumbnails
 from weakspot.looks import Neighbour, Rotate, Shift, Variation
 from weakspot.robustness.answers import Answered, answer_columns, answer_numbers, named
-from weakspot.robustness.gathering import InOrder, features_of, in_order
+from weakspot.robustness.gathering import InOrder, features_of
 from weakspot.robustness.neighbours import NeighbourAccuracy
 from weakspot.robustness.pictures import map_picture, strip_picture
 from weakspot.robustness.study import apart, centre_distance_ratio, diversity_correlation, principal_map, spans
@@ -83,10 +83,10 @@ class WeakPlaces(Probe):
     def finish(self) -> Finding:
         """The inputs with their places, the weakest first."""
         rows = self.places.read()
-        large = {name: rows[name] for name in ("features", "thumbnail") if name in rows}
-        ids, kept = in_order({name: rows[name] for name in rows if name not in large}, rows.ids)
-        by_id = np.argsort(np.array(rows.ids))
-        features = InOrder(large["features"], by_id)
+        names = np.array(rows.ids)
+        by_id = np.argsort(names)  # sums must not depend on the order of the data
+        ids, features = names[by_id], InOrder(rows["features"], by_id)
+        kept = {name: np.asarray(rows[name])[by_id] for name in ("answers", "right", "target")}
         accuracy = kept["right"] / (self.looks + 1)
         weak = accuracy <= self.cutoff
         ratio = centre_distance_ratio(features, kept["target"])
@@ -98,8 +98,9 @@ class WeakPlaces(Probe):
         order = np.lexsort((ids, accuracy))
         table = {"id": ids, "weak": weak, "accuracy": accuracy, "distance_ratio": ratio, "x": place[:, 0]}
         table |= {"y": place[:, 1], **answer_columns(kept["target"], kept["answers"][:, 0], self.setting)}
-        pictures = InOrder(large["thumbnail"], by_id) if "thumbnail" in large else None
-        shown = {} if pictures is None else {"map": map_picture(place, accuracy, pictures)}
+        shown = {}
+        if "thumbnail" in rows:
+            shown["map"] = map_picture(place, accuracy, InOrder(rows["thumbnail"], by_id))
         curve = {} if by_queries is None else {"queries": np.array(counts), "correlation": by_queries}
         return self.finding(
             summary={
