@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types docs peers papers clean
+.PHONY: help demo test test-slow lint format types docs peers papers clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ demo: $(INSTALLED) ## examine an embedded model and write a report
 
 test: $(INSTALLED) lint types ## run every check that must pass before a commit
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+
+test-slow: $(INSTALLED) ## kill runs and workers at random moments, on one process and on Ray; takes a quarter of an hour
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --timeout=3600 tests
 
 lint: $(INSTALLED) ## check the style
 	$(BIN)/ruff check .
@@ -44,7 +47,8 @@ peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes
 	for script in benchmarks/peers/*.py; do $(BIN)/python $$script || exit 1; done
 
 papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; writes CSV beside the scripts
-	for script in benchmarks/papers/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in benchmarks/papers/steering_nets.py benchmarks/papers/importance_nets.py benchmarks/papers/*.py; do \
+		$(BIN)/python $$script || exit 1; done
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache

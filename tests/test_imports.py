@@ -1,6 +1,7 @@
 """Who may import whom: the table of docs/architecture.md, enforced."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -17,8 +18,14 @@ JUDGES = {
     "comparing": {"statistics"},
     "gate": {"statistics", "comparing", "yaml_file"},
     "evidence": {"gate"},
+    "heat_pictures": set(),
+    "viewer": {"statistics", "questions", "report", "comparing", "heat_pictures"},
 }
 """What reads Runs and never loads torch, with what else it may import."""
+OF_ROOMS = {"weakspot.data.names"} | {
+    f"weakspot.{name}" for name in ("causes.labelling", "causes.journal", "lesions.slices", "lesions.volumes")
+}
+"""What the viewer takes from rooms: modules that do without torch."""
 NOTHING_ELSE = {"weakspot", "weakspot._version"}
 
 
@@ -82,12 +89,12 @@ def may_import(module):
         return {"core"} if room else set()
     if room == "statistics":
         return {"statistics"}
-    if room in ("relevance", "looks", "data", "models"):
-        return {"core", room}
+    if room in ("relevance", "looks", "data", "models", "engines"):
+        return {"core", room, *(["heat_pictures"] if room == "relevance" else [])}
     if room == "attacks":
         return {"core", "relevance", "statistics", room}
     if room in ROOMS:
-        return {"core", "relevance", "looks", "data", "attacks", "statistics", room}
+        return {"core", "relevance", "looks", "data", "attacks", "statistics", "heat_pictures", room}
     if room in JUDGES:
         return {room, *JUDGES[room]}
     return None
@@ -96,7 +103,8 @@ def may_import(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_weakspots_own_imports_keep_to_the_table(module):
     allowed = may_import(module)
-    extra = {**dict.fromkeys(JUDGES, READERS), "statistics": {"weakspot.core.errors"}}.get(package(module), set())
+    own_extra = {"statistics": {"weakspot.core.errors"}, "viewer": READERS | OF_ROOMS}
+    extra = {**dict.fromkeys(JUDGES, READERS), **own_extra}.get(package(module), set())
     for name in own(imported(module)):
         assert package(name) != "cli" or package(module) == "cli", f"{module} imports {name}: nobody imports cli"
         if allowed is not None and name not in extra:
@@ -120,6 +128,12 @@ def test_what_reads_a_run_needs_numpy_and_pyarrow_only(module):
 @pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "core"])
 def test_the_core_needs_torch_numpy_and_pyarrow_only(module):
     assert foreign(imported(module)) <= {"numpy", "pyarrow", "torch"}
+
+
+def test_only_the_engines_know_of_ray():
+    asked_for = re.compile(r"""import ray\b|from ray\b|import_module\("ray""")
+    knowing = {name for name, path in MODULES.items() if asked_for.search(path.read_text(encoding="utf-8"))}
+    assert {package(name) for name in knowing} == {"engines"}
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "statistics"])

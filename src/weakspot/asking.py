@@ -18,6 +18,7 @@ ROOMS = {
     "classes": "weakspot.classes.room:steps",
     "causes": "weakspot.causes.room:steps",
     "lesions": "weakspot.lesions.room:steps",
+    "pictures": "weakspot.data.pictures:steps",
 }
 PROBES = "weakspot.probes"
 """The entry-point group under which packages offer probes."""

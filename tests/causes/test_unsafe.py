@@ -150,3 +150,21 @@ def test_what_cannot_work_is_refused(net, splits, examined):
     ):
         with pytest.raises(ConfigError, match=told):
             steps(options)
+
+
+def test_heat_maps_of_unit_length_are_compared_on_both_sides(net, splits, tmp_path):
+    asked = steps({"unit_length": True, "layer": "0", "keep": "all", "select": {"budget": 10}})
+    subject = Subject(net, classes=CLASSES, scores="logits")
+    _, causes, unsafe = Plan.of(asked).run(subject, splits, Run.create(tmp_path / "run"))
+    images = ErrorImages.of_finding(causes)
+    assert images.unit_length
+    wrong, new = (
+        maps / np.maximum(np.linalg.norm(maps, axis=1, keepdims=True), 1e-30)
+        for maps in (heat_maps(net, splits[split], "0") for split in ("test", "improvement"))
+    )
+    errors = wrong[[list(splits["test"].ids).index(name) for name in images.ids.tolist()]]
+    apart = np.linalg.norm(errors[:, None] - errors, axis=2)
+    assert images.distances[0] == pytest.approx(apart[np.triu_indices(len(errors), 1)], abs=1e-5)
+    members = errors[np.asarray(causes.arrays["image_cluster"]) != 0]
+    far = np.linalg.norm(new[:, None] - members, axis=2).min(1)
+    assert unsafe.arrays["image_distance"] == pytest.approx(far, abs=1e-5)

@@ -114,7 +114,7 @@ def test_a_defect_of_weakspot_shows_its_trace_back(own, monkeypatch, capsys):
     monkeypatch.setattr("weakspot.cli.config.read_config", defect)
     monkeypatch.setattr(sys, "argv", ["weakspot", "examine", str(own.file)])
     # called from a test, which is none of weakspot's files: what matters is that no frame below is the user's
-    monkeypatch.setattr("weakspot.cli.blame._is_users", lambda file: False)
+    monkeypatch.setattr("weakspot.cli.blame.is_users", lambda file: False)
     with pytest.raises(AssertionError, match="a defect"):
         main.run()
 

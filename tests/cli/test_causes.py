@@ -7,6 +7,10 @@ import textwrap
 import numpy as np
 import pytest
 
+from weakspot.causes.labelling import RunLabels
+from weakspot.cli import retraining
+from weakspot.core.run import Run
+
 NETS = """
 import torch
 from torch import nn
@@ -55,6 +59,13 @@ def test_from_clusters_to_labels_and_folders(weakspot, small):
     (small / "labels.csv").write_text("\n".join(",".join(row) for row in [header, *rows]))
     assert weakspot("causes", "label", run, "--import", small / "labels.csv")[1] == "1 labelled, 5 still missing\n"
     assert json.loads(weakspot("causes", "label", run, "--status", "--json")[1]) == {"labelled": 1, "missing": 5}
+    RunLabels(Run.open(run)).change({rows[2][0]: "x"})  # as the viewer does, a moment ago
+    assert json.loads(weakspot("causes", "label", run, "--status", "--json")[1]) == {"labelled": 2, "missing": 4}
+    weakspot("causes", "label", run, "--export", small / "more.csv")
+    with (small / "more.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert [row[3] for row in csv.reader(file)] == ["label", "y", "", "x", "", "", ""]
+    known = retraining._labels_of(Run.open(run))["label"].to_pylist()  # what `causes retrain` trains on
+    assert known == ["y", None, "x", None, None, None]
     rows[1][3] = "yy"
     (small / "labels.csv").write_text("\n".join(",".join(row) for row in [header, *rows]))
     code, _, err = weakspot("causes", "label", run, "--import", small / "labels.csv")

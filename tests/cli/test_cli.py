@@ -67,7 +67,7 @@ def test_examine_prints_findings_and_says_where_they_are(weakspot, project):
     assert set(run.names()) == {
         "coverage.neuron_coverage", "coverage.activation_ranges", "coverage.k_multisection",
         "coverage.neuron_importance", "coverage.layer_traces", "coverage.importance_driven_coverage",
-        "coverage.input_thumbnails",
+        "data.pictures-train",
     }  # fmt: skip
     assert run["coverage.neuron_coverage"].summary["inputs"].value == 30
 
@@ -235,7 +235,7 @@ def test_show_prints_a_summary_and_rows(weakspot, project):
     weakspot("examine", project.file, "--quiet")
     code, out, _ = weakspot("show", project.run)
     assert code == 0
-    assert out.count("\ncoverage.") == 7
+    assert (out.count("\ncoverage."), out.count("\ndata.")) == (6, 1)
     assert "samples examined" in out
     _, out, _ = weakspot("show", project.run, "coverage.neuron_importance", "--rows", "2")
     lines = out.strip().splitlines()

@@ -112,7 +112,7 @@ def test_what_it_writes_runs_at_once(weakspot, place, tmp_path):
         "device": "auto",
     }  # fmt: skip
     assert written["data"] == {"train": "train", "test": "test"}
-    assert set(written["ask"]) == {"coverage", "robustness", "classes"}
+    assert set(written["ask"]) == {"coverage", "robustness", "classes", "pictures"}
     code, _, err = weakspot("examine", "weakspot.yaml", "--limit", "20", "--quiet")
     assert (code, err) == (0, "")
     assert "coverage.neuron_coverage" in Run.open(tmp_path / "runs" / "weakspot").names()
@@ -196,7 +196,7 @@ def test_an_exported_model(weakspot, place, tmp_path):
     assert re.search(r"^  # coverage: .*  # .*", text, re.MULTILINE), (
         "what cannot be asked is commented out, with the reason"
     )
-    assert list(yaml.safe_load(text)["ask"]) == ["robustness"]
+    assert list(yaml.safe_load(text)["ask"]) == ["robustness", "pictures"]
     assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet")[0] == 0
 
 

@@ -8,10 +8,12 @@ import os
 import signal
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from tests.core.helpers import After, Counting, Keep, numbered
 from weakspot.asking import steps_for
+from weakspot.core.engine import LocalEngine
 from weakspot.core.job import Execution
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
@@ -26,7 +28,18 @@ def demo(order):
     plan = Plan.of(steps_for({"coverage": {"kmnc": {"sections": 20}}, "robustness": {"looks": 12}}))
     data = {"train": limited(digits.train(), 240), "test": limited(digits.test(), 240)}
     subject = Subject(NET, classes=10, scores="logits")
-    plan.run(subject, data, Run.create(order["folder"]), execution=Execution(batch_size=8, shard_size=16, workers=1))
+    how = Execution(batch_size=8, shard_size=16, workers=1, threads=1)
+    with engine(order) as doing:
+        plan.run(subject, data, Run.create(order["folder"]), execution=how, engine=doing)
+
+
+def engine(order):
+    """This process, or two workers of a Ray that is there."""
+    if "address" not in order:
+        return nullcontext(LocalEngine())
+    from weakspot.engines import RayEngine
+
+    return RayEngine(order["address"], workers=order.get("workers", 2))
 
 
 def tiny(order):
@@ -53,6 +66,14 @@ def die_before_change(number, folder):
     sys.addaudithook(watch)
 
 
+def wait_for_shards(folder, count, child):
+    """Until so many shards are finished, or the child is over."""
+    while sum(1 for _ in Path(folder).glob("work/*/shard-*")) < count:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+        time.sleep(0.005)
+
+
 def work(order):
     if "die_at" in order:
         die_before_change(order["die_at"], str(Path(order["folder"]).parent))
@@ -74,7 +95,9 @@ if __name__ == "__main__":
                 status = 0
             finally:
                 os._exit(status)
-        if "kill_after" in (order := json.loads(line)):
-            time.sleep(order["kill_after"])
-            os.kill(child, signal.SIGKILL)  # not waited for yet, so its number is still its own
+        order = json.loads(line)
+        if {"kill_after", "kill_at"} & order.keys():
+            time.sleep(order.get("kill_after", 0))
+            wait_for_shards(order["folder"], order.get("kill_at", 0), child)
+            os.kill(child, order.get("signal", signal.SIGKILL))  # not waited for yet, so its number is still its own
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.core.helpers import After, Counting, Keep, Tally, TrainTally, numbered
+from weakspot.core.costs import costs
 from weakspot.core.errors import ConfigError
 from weakspot.core.examine import examine
 from weakspot.core.finding import Finding, verify
@@ -348,7 +349,7 @@ def test_costs_write_nothing_and_know_what_is_there(run):
     work(Plan.of([Step.of(After)]), net, run)
     before = snapshot(run.folder)
     plan = Plan.of([Step.of(After), Step.of(Keep), Step.of(TrainTally)])
-    first, second = plan.costs(Subject(net), data(), run, execution=HOW)
+    first, second = costs(plan, Subject(net), data(), run, execution=HOW)
     assert snapshot(run.folder) == before
     assert (first.planned.split, first.samples, first.forward_passes, first.seconds) == ("train", 6, 0, 0.0)
     assert (first.reused, second.reused) == (("train_tally",), ("after",))
@@ -362,7 +363,7 @@ def test_costs_without_a_run_and_with_findings_as_options():
     one, other = (Finding("x", arrays={"a": np.arange(n)}) for n in (3, 3))
     other.arrays["a"][0] = 7
     plan = Plan.of([Step.of(After, before=one), Step.of(After, before=other), Step.of(Keep)])
-    (cost,) = plan.costs(Subject(Counting()), data(), None, execution=HOW)
+    (cost,) = costs(plan, Subject(Counting()), data(), None, execution=HOW)
     assert cost.reused == ()
     assert cost.forward_passes == 1
     assert cost.state_bytes == 2 * (8 + 2 * 8)
@@ -370,7 +371,7 @@ def test_costs_without_a_run_and_with_findings_as_options():
 
 def test_costs_look_at_a_few_batches_only():
     net = Counting()
-    list(Plan.of([Step.of(Tally)]).costs(Subject(net), data(test=200), None, execution=HOW))
+    list(costs(Plan.of([Step.of(Tally)]), Subject(net), data(test=200), None, execution=HOW))
     assert forwards(net) < 20
 
 
@@ -389,7 +390,7 @@ class SeesBefore(Tally):
 
 
 def test_costs_of_a_step_are_tried_with_the_findings_of_tried_steps():
-    first, second = Plan.of([Step.of(SeesBefore)]).costs(Subject(Counting()), data(), None, execution=HOW)
+    first, second = costs(Plan.of([Step.of(SeesBefore)]), Subject(Counting()), data(), None, execution=HOW)
     assert (first.planned.split, second.planned.split) == ("train", "test")
 
 

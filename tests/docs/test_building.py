@@ -8,8 +8,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-EXPORTING = "attacks causes classes comparing coverage evidence laws looks models relevance repair report statistics"
-WITHOUT_EXPORTS = ["core", "data", "gate", "lesions", "robustness"]
+EXPORTING = (
+    "attacks causes classes comparing coverage engines evidence laws looks models relevance repair report statistics"
+)
+WITHOUT_EXPORTS = ["core", "data", "gate", "lesions", "robustness", "viewer"]
 ELSEWHERE = re.compile(r"""(?:src=|<link[^>]*href=|url\(|@import\s+)["']?(?:https?:)?//""")
 
 

@@ -56,6 +56,7 @@ SMALL = {
     "weak_strips": {"looks": 6, "shown": 3},
     "lesions": SMALL_LESIONS,
     "lesion_fit": SMALL_FIT,
+    "case_volumes": {"sampling": SMALL_LESIONS},
     "scores": {"sampling": SMALL_LESIONS, "training": {key: SMALL_FIT[key] for key in SMALL_FIT if key != "sampling"}},
     "root_causes": {"method": "gradient", "replicates": 5},  # exact on whole numbers, as rules that divide are not
     "unsafe_set": {"clustering": {"method": "gradient", "replicates": 0}, "budget": 7},

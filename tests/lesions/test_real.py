@@ -51,7 +51,7 @@ def test_fresh_samples_agree_with_stored_ones(sampled, patient):
     """4 of our passes beside 20 elsewhere with torch's own masks: means differ by what chance makes of their spread.
 
     E|difference| = √(2/π · σ² (1/4 + 1/20)) for normal means; twice that is allowed, since whole channels drop and all
-    voxels move together. The bar of 0.005 for 20 passes is checked by `benchmarks/peers/lesions_lgg.py maps`.
+    voxels move together. The bar of 0.005 for 20 passes is checked by `benchmarks/papers/lesions_lgg.py maps`.
     """
     apart = np.abs(sampled.lesion[0].numpy() - patient[3]).mean()
     chance = np.sqrt(2 / np.pi * sampled.variance[0].numpy() * 4 / 3 * (1 / 4 + 1 / 20)).mean()

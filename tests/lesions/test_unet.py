@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,18 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path):
     again = train_unet(small_net(), resumed, recipe=SMALL, checkpoints=tmp_path / "b")
     for one, other in zip(whole.state_dict().values(), again.state_dict().values(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_a_longer_training_goes_on_where_a_shorter_one_ended(tmp_path):
+    volumes = BrainVolumes("train", 2)
+    recipe = replace(SMALL, epochs=2)
+    whole = train_unet(small_net(), volumes, recipe=recipe)
+    train_unet(small_net(), volumes, recipe=replace(recipe, epochs=1), checkpoints=tmp_path)
+    longer = train_unet(small_net(), volumes, recipe=recipe, checkpoints=tmp_path)
+    for one, other in zip(whole.state_dict().values(), longer.state_dict().values(), strict=True):
+        assert torch.equal(one, other)
+    with pytest.raises(ConfigError, match="holds 2 epochs, and 1 are asked for"):
+        train_unet(small_net(), volumes, recipe=replace(recipe, epochs=1), checkpoints=tmp_path)
 
 
 @pytest.mark.parametrize(("rate", "epochs"), [(1e-30, 3), (0.5, 6)])

@@ -1,5 +1,6 @@
 """ONNX files as black boxes, run by onnxruntime: the numbers of a plain reference, any batch, clear refusals."""
 
+import pickle
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from weakspot import Subject, examine
 from weakspot.core.errors import ConfigError, SubjectError
+from weakspot.core.threads import torch_threads
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Rotate
 from weakspot.models import OnnxModel
@@ -140,3 +142,20 @@ def test_without_onnxruntime_it_is_said_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ConfigError, match=r"needs onnxruntime: pip install 'weakspot\[onnx\]'"):
         OnnxModel(tmp_path / "net.onnx")
+
+
+def test_another_process_opens_the_file_again(tmp_path, images):
+    model = OnnxModel(write(tmp_path / "net.onnx", ["batch", 2, 2, 3]), channels="last")
+    there = pickle.loads(pickle.dumps(model))
+    assert there.fingerprint() == model.fingerprint()
+    assert torch.equal(there(images), model(images))
+
+
+def test_it_computes_with_as_many_threads_as_torch_does_at_the_time(tmp_path, images):
+    model = OnnxModel(write(tmp_path / "net.onnx", ["batch", 3, 2, 2]))
+    before = model._session
+    model(images)
+    assert model._session is before
+    with torch_threads(2):
+        model(images)
+        assert model._session.get_session_options().intra_op_num_threads == 2

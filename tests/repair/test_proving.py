@@ -110,6 +110,16 @@ def test_the_baselines_spend_the_same_budget(forgetful, data):
     assert not set(judged.ids) & set(unsafe.origins)
 
 
+def test_repeated_random_images_weigh_as_much_as_the_balanced_unsafe_set(forgetful, data):
+    for validation in (0.0, 0.25):
+        random, _ = _new_samples(forgetful, data, "random images", validation, 3)
+        repeated, judged = _new_samples(forgetful, data, "random images repeated", validation, 3)
+        unsafe, _ = _new_samples(forgetful, data, "unsafe set", validation, 3)
+        assert len(repeated.ids) == len(unsafe.ids)
+        assert set(repeated.origins) == set(random.ids)
+        assert judged is None or not set(judged.ids) & set(repeated.origins)
+
+
 def test_no_baselines_without_a_pool(forgetful, data):
     alone = RetrainingData(data.unsafe, data.clusters, data.test)
     made = proved(forgetful, alone, recipe=Recipe(epochs=1), repeats=1, validation=0.0).finding

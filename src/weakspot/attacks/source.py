@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.files import remove_partial, write_text, writing
 from weakspot.core.observation import Batch
 from weakspot.core.progress import Progress, Silent
-from weakspot.core.source import Source, check_ids
+from weakspot.core.source import Source, Turn, check_ids
 from weakspot.core.subject import Subject
 
 _IN_MEMORY = 1 << 30
@@ -64,7 +64,12 @@ class Attacked:
         self._seed, self._against = seed, against
         self._folder, self._batch_size, self._part_size = folder, batch_size, part_size
         self._progress = progress or Silent()
-        self._lock = Lock()
+        self._lock = Turn()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The set as it was made, so that it is made once; for that the model is no longer needed."""
+        assert self.store is not None
+        return {**vars(self), "_subject": None, "_progress": Silent()}
 
     def fingerprint(self) -> str:
         """Of the original data, the model, the attack with its options and code, the seed, and what is left."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weakspot.causes.errors import Errors, error_threshold
     from weakspot.causes.export import export_clusters
     from weakspot.causes.knees import chosen_clusters, gradient, knee
-    from weakspot.causes.labelling import current_labels, export_labels, import_labels
+    from weakspot.causes.labelling import RunLabels, current_labels, export_labels, import_labels
     from weakspot.causes.landmarks import cluster_means, nearest_clusters
     from weakspot.causes.parameters import Parameters
     from weakspot.causes.probes import RootCauses
@@ -54,6 +54,7 @@ _WHERE = {
     "chosen_clusters": "knees",
     "gradient": "knees",
     "knee": "knees",
+    "RunLabels": "labelling",
     "current_labels": "labelling",
     "export_labels": "labelling",
     "import_labels": "labelling",
@@ -90,6 +91,7 @@ __all__ = [
     "RootCauseCluster",
     "RootCauseStudy",
     "RootCauses",
+    "RunLabels",
     "SharedTraits",
     "UnsafeSet",
     "best_jaccard",

@@ -13,14 +13,14 @@ from weakspot.causes.again import NAME
 from weakspot.causes.clusters import RootCauseCluster
 from weakspot.causes.distances import square
 from weakspot.causes.labelling import guarded, table_in
-from weakspot.causes.pictures import animation, contact_sheet, heat_map_picture
+from weakspot.causes.pictures import heat_map_picture
 from weakspot.causes.study import ErrorImages
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.files import whole_folder, writing
 from weakspot.core.finding import Finding
 from weakspot.core.run import Run
 from weakspot.core.source import Source
-from weakspot.data.images import SUFFIXES, png, to_uint8
+from weakspot.data.images import SUFFIXES, animation, contact_sheet, pixels_of, png
 
 RESULTS = {"test": "causes.errors", "train": "causes.errors-train"}
 """The Findings that say how each image was answered, by split."""
@@ -122,12 +122,6 @@ class Originals:
                 return
             for place, picture in zip(places.tolist(), inputs, strict=True):
                 yield self._source.ids[place], None if content is None else content(place), pixels_of(picture)
-
-
-def pixels_of(image: np.ndarray) -> np.ndarray:
-    """An input as a picture, uint8 (height, width, 3): values from 0 to 1 as they are, others stretched."""
-    within = image.min() >= 0 and image.max() <= 1
-    return to_uint8(image, (0.0, 1.0) if within else None)
 
 
 def _write_cluster(folder: Path, originals: Originals, cluster: RootCauseCluster) -> None:

@@ -114,11 +114,25 @@ def stored(relevance: Tensor, precision: Precision) -> tuple[np.ndarray, np.ndar
     return scaled.half().cpu().numpy(), largest.cpu().numpy()
 
 
-def columns_of(relevance: Mapping[str, Tensor], precision: Precision, positions: int | None) -> dict[str, np.ndarray]:
+def of_unit_length(relevance: Tensor) -> Tensor:
+    """Each map over its Euclidean length, so that where relevance lies counts and how much there is does not.
+
+    >>> of_unit_length(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    lengths = relevance.float().flatten(1).norm(dim=1).view(-1, *[1] * (relevance.ndim - 1))
+    return relevance / torch.where(lengths > 0, lengths, 1.0)
+
+
+def columns_of(
+    relevance: Mapping[str, Tensor], precision: Precision, positions: int | None, *, unit_length: bool = False
+) -> dict[str, np.ndarray]:
     """The columns of the rows: a heat map and its scale for every layer, by the layer's number."""
     columns = {}
     for number, values in enumerate(relevance.values()):
         reduced = values if positions is None else summed_positions(values, positions)
+        if unit_length:
+            reduced = of_unit_length(reduced)
         columns[f"map{number}"], columns[f"scale{number}"] = stored(reduced, precision)
     return columns
 

@@ -1,21 +1,26 @@
-"""Labels for the unsafe set: out as a CSV file, labelled with any tool, and in again with checks. Needs no torch."""
+"""Labels for the unsafe set: what they may be, out as a CSV file and in again with checks. Needs no torch.
+
+What was given stands in the Run's `labels.jsonl` (`causes.journal`); the Finding `causes.labels` follows it.
+"""
 
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weakspot.core.errors import ConfigError, DataError, RunError
+from weakspot.causes.journal import Change, LabelJournal
+from weakspot.core.errors import ConfigError, DataError, RunBusy, RunError
 from weakspot.core.files import write_text
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.options import nearest
 from weakspot.core.run import Run
 from weakspot.data.names import shown
-from weakspot.data.tables import Table, read_csv
+from weakspot.data.tables import Table, csv_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +32,7 @@ NO_CLUSTER = 0
 """Of an image that was labelled and is in the unsafe set no more."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SHOWN = 5
-"""Mistakes of a file that are told at once."""
+"""Mistakes of a file, or labels, that are told at once."""
 
 
 @dataclass(frozen=True)
@@ -86,17 +91,23 @@ def export_labels(unsafe: Finding, path: str | Path, *, labels: Finding | None =
     empty. A cell that a spreadsheet would take for a formula begins with an apostrophe, which `import_labels` takes
     away again.
     """
-    Answers.of_finding(unsafe)
     target = Path(path)
+    text = labels_csv(unsafe, {} if labels is None else known_labels(labels))
     if target.exists():
         raise ConfigError(f"{path} is there already, and may hold labels: choose another name, or remove it")
-    known, text = {} if labels is None else known_labels(labels), io.StringIO()
+    write_text(target, text)
+
+
+def labels_csv(unsafe: Finding, labels: Mapping[str, str]) -> str:
+    """What `export_labels` writes; labels by id."""
+    Answers.of_finding(unsafe)
+    text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in table_in(unsafe).to_pylist():
-        label = known.get(row["id"], "")
+        label = labels.get(row["id"], "")
         writer.writerow([guarded(row["id"]), row["cluster"], f"{row['distance']:.6g}", guarded(label)])
-    write_text(target, "\ufeff" + text.getvalue())  # by the mark at its beginning spreadsheets know UTF-8
+    return "\ufeff" + text.getvalue()  # by the mark at its beginning spreadsheets know UTF-8
 
 
 def import_labels(run: Run, path: str | Path) -> Finding:
@@ -105,18 +116,70 @@ def import_labels(run: Run, path: str | Path) -> Finding:
     The file needs the columns `id` and `label`; it may hold some of the unsafe set, and empty labels. Labels that were
     read before stay, unless the file gives others. Nothing is stored where anything in the file is wrong.
     """
-    unsafe = run[UNSAFE]
-    given = read_labels(unsafe, Path(path))
-    with run.locked():
-        before = known_labels(run[LABELS]) if LABELS in run else {}
-        found = labels_finding(unsafe, {**before, **given})
+    RunLabels(run).change(read_labels(run[UNSAFE], Path(path)))
+    return keep_labels(run)
+
+
+def keep_labels(run: Run) -> Finding:
+    """`current_labels`, and the Finding `causes.labels` made so; not where another process is writing to the Run."""
+    found = current_labels(run)
+    kept = run.manifest()["findings"].get(LABELS)
+    if found.digest == kept or (kept is None and not known_labels(found)):
+        return found
+    with suppress(RunBusy), run.locked():  # what was given is safe, and whoever wants labels asks `current_labels`
+        found = current_labels(run)
         run.save(found)
     return found
 
 
 def current_labels(run: Run) -> Finding:
-    """The labels of a Run's unsafe set as far as they are known."""
-    return labels_finding(run[UNSAFE], known_labels(run[LABELS]) if LABELS in run else {})
+    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them."""
+    return labels_finding(run[UNSAFE], RunLabels(run).known())
+
+
+class RunLabels:
+    """The labels that were given for a Run, by whatever page or command; safe to use from several at once."""
+
+    def __init__(self, run: Run):
+        self._run = run
+        self._journal = LabelJournal(run.folder)
+
+    def known(self) -> dict[str, str]:
+        """The label of each image that has one, by its id."""
+        given = self._journal.labels()
+        return self._before() if given is None else given
+
+    def change(self, labels: Change, *, expected: Change | None = None) -> dict[str, str | None]:
+        """Set labels, None to take one away, and say what stood there before; on disk when this returns.
+
+        expected: what stands there to the caller's knowledge; where somebody else has changed it meanwhile, nothing is
+        set, and `LabelsDiffer` says what there is.
+        """
+        before: dict[str, str | None] = {}
+
+        def changed(given: dict[str, str] | None) -> Change:
+            known = self._before() if given is None else given
+            before.update({name: known.get(name) for name in labels})
+            differ = {name: known.get(name) for name in expected or () if known.get(name) != (expected or {})[name]}
+            if differ:
+                raise LabelsDiffer(differ)
+            return labels if given is not None else {**known, **labels}
+
+        self._journal.add(changed)
+        return before
+
+    def _before(self) -> dict[str, str]:
+        """The labels of a Run to which none was given since there is a file of them."""
+        return known_labels(self._run[LABELS]) if LABELS in self._run else {}
+
+
+class LabelsDiffer(RunError):  # noqa: N818 - named after what happened
+    """Somebody else has changed the labels that were to be changed; `labels` are those that stand there."""
+
+    def __init__(self, labels: Change):
+        some = [f"{shown(name)!r} is {shown(label or 'without a label')}" for name, label in labels.items()][:_SHOWN]
+        super().__init__(f"labelled elsewhere meanwhile: {', '.join(some)}; nothing was changed, look again")
+        self.labels = labels
 
 
 def known_labels(labels: Finding) -> dict[str, str]:
@@ -169,7 +232,16 @@ def _table(ids: Sequence[str], clusters: Mapping[str, int], labels: Mapping[str,
 
 def read_labels(unsafe: Finding, path: Path) -> dict[str, str]:
     """The labels that a file gives, by id; what is wrong in it is told with its lines."""
-    answers, table = Answers.of_finding(unsafe), read_csv(path, delimiter=_delimiter(path))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    return labels_in(unsafe, content, str(path))
+
+
+def labels_in(unsafe: Finding, content: bytes, path: str) -> dict[str, str]:
+    """The labels that the content of a CSV file gives; `path` is its name in messages."""
+    answers, table = Answers.of_finding(unsafe), csv_table(content, path, delimiter=_delimiter(content))
     known = {spelling: name for name in table_in(unsafe)["id"].to_pylist() for spelling in (guarded(name), name)}
     labels: dict[str, str] = {}
     seen: set[str | None] = set()
@@ -209,14 +281,10 @@ def _cells(table: Table) -> list[tuple[str, str, str]]:
     return [(name, _plain(text.strip()), line) for name, text, line in zip(ids, labels, lines, strict=True)]
 
 
-def _delimiter(path: Path) -> str:
+def _delimiter(content: bytes) -> str:
     """What parts the cells: spreadsheets write "," or, where that is the decimal sign, ";", some a tab."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            header = file.readline()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    return max((",", ";", "\t"), key=header.count)
+    header = content.splitlines()[0] if content else b""
+    return max((",", ";", "\t"), key=lambda sign: header.count(sign.encode()))
 
 
 def guarded(cell: str) -> str:

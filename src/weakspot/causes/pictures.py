@@ -1,18 +1,13 @@
 """Pictures of a cluster: its images side by side, as a sheet, one after another, and its mean heat map."""
 
-import io
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 from PIL import Image
 
 from weakspot.causes.clusters import RootCauseCluster
 from weakspot.causes.study import ErrorImages
 from weakspot.data.images import enlarged, png, strip
-from weakspot.relevance.picture import overlay
+from weakspot.heat_pictures import overlay
 
-FRAME_MS = 600
-"""How long each image of an animation is shown: 100 a minute [fahmy2021]."""
 SHOWN = 5
 """Images of a cluster that a person looks at."""
 _SIDE = 64
@@ -50,27 +45,3 @@ def _over_mean(thumbnails: np.ndarray, heat: np.ndarray) -> np.ndarray:
     size = mean.shape[1], mean.shape[0]
     wide = np.asarray(Image.fromarray(heat.astype(np.float32)).resize(size, Image.Resampling.BILINEAR))
     return overlay(mean.transpose(2, 0, 1), wide)
-
-
-def contact_sheet(pictures: Sequence[np.ndarray], *, columns: int = 10, gap: int = 4) -> np.ndarray:
-    """Pictures of one size row by row on white, uint8 (height, width, 3).
-
-    >>> contact_sheet([np.zeros((8, 8, 3), dtype=np.uint8)] * 3, columns=2).shape
-    (20, 20, 3)
-    """
-    height, width = pictures[0].shape[:2]
-    columns = min(columns, len(pictures))
-    rows = -(-len(pictures) // columns)
-    sheet = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap, 3), 255, dtype=np.uint8)
-    for number, picture in enumerate(pictures):
-        top, left = number // columns * (height + gap), number % columns * (width + gap)
-        sheet[top : top + height, left : left + width] = picture
-    return sheet
-
-
-def animation(pictures: Iterable[np.ndarray]) -> bytes:
-    """Pictures one after another as an animated GIF, 100 a minute, without end."""
-    frames = (Image.fromarray(np.ascontiguousarray(enlarged(picture, _SIDE))) for picture in pictures)
-    buffer = io.BytesIO()
-    next(frames).save(buffer, format="GIF", save_all=True, append_images=frames, duration=FRAME_MS, loop=0)
-    return buffer.getvalue()

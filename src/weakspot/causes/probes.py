@@ -52,6 +52,7 @@ class RootCauses(Probe):
     layers: whose heat maps to compare: "all" convolutions and linears, "penultimate", names or patterns.
     method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "gradient", activation × gradient.
     positions: sum the relevance of neighbouring positions until a map has at most so many a side; by default none.
+    unit_length: divide each map by its length: where relevance lies is compared, not how much of it there is.
     precision: "auto" keeps maps of more than 16,384 values in 16 bits and smaller ones in 32; "float32"; "float16".
     linkage: how clusters are merged: "ward", "average", "complete", "weighted", "single".
     compare: images by their "heat maps", or, as the released code does, by their "distances" to all images.
@@ -75,6 +76,7 @@ class RootCauses(Probe):
     layers: Layers = "all"
     method: str = "hudd"
     positions: int | None = None
+    unit_length: bool = False
     precision: Precision = "auto"
     linkage: Linkage = "ward"
     compare: Compare = "heat maps"
@@ -138,7 +140,7 @@ class RootCauses(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep the heat maps of all layers, and a small picture of the image and of what its pixels contributed."""
         found = seen.relevance(self.attribution)
-        columns = columns_of(found, self.precision, self.positions)
+        columns = columns_of(found, self.precision, self.positions, unit_length=self.unit_length)
         if self.thumbnail and seen.inputs.ndim == 4:
             columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
             columns |= heat_pictures(next(iter(found.values())))
@@ -174,6 +176,7 @@ class RootCauses(Probe):
             **self._known(ids),
             method=self.method,
             positions=self.positions,
+            unit_length=self.unit_length,
         )
 
     def _known(self, ids: np.ndarray) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class ErrorImages:
     many. heat_maps: of all images, by the layer's number; layers that are not kept are missing. thumbnails: small
     pictures, (images, height, width, 3). heat_pictures: what each pixel contributed, (images, height, width), each over
     its largest magnitude. parameters: what is known of every image of the test set besides. places: which of them these
-    images are. method, positions: how the heat maps were made.
+    images are. method, positions, unit_length: how the heat maps were made.
     """
 
     ids: NDArray[np.str_]
@@ -53,6 +53,7 @@ class ErrorImages:
     places: Labels | None = None
     method: str = "hudd"
     positions: int | None = None
+    unit_length: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -91,6 +92,7 @@ class ErrorImages:
             places=None if "image_place" not in arrays else np.asarray(arrays["image_place"]),
             method=str(arrays["method"]),
             positions=int(arrays["positions"]) or None,
+            unit_length=bool(arrays.get("unit_length", False)),
         )
 
 

@@ -133,6 +133,7 @@ def image_arrays(images: ErrorImages) -> dict[str, np.ndarray]:
         "layers": np.array(images.layers, dtype=np.str_),
     }
     arrays |= {"method": np.array(images.method), "positions": np.array(images.positions or 0)}
+    arrays |= {"unit_length": np.array(images.unit_length)}
     arrays |= images.parameters.arrays()
     shown = {"thumbnails": images.thumbnails, "heat_pictures": images.heat_pictures, "image_place": images.places}
     arrays |= {name: array for name, array in shown.items() if array is not None}

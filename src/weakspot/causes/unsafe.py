@@ -220,7 +220,8 @@ class UnsafeSet(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep the heat map, the answer and a small picture."""
-        columns = columns_of(seen.relevance(self.attribution), "auto", self._errors.positions)
+        found, made = seen.relevance(self.attribution), self._errors
+        columns = columns_of(found, "auto", made.positions, unit_length=made.unit_length)
         columns["guess"] = seen.predicted.reshape(len(seen.ids), -1).cpu().numpy()
         if self.thumbnail and seen.inputs.ndim == 4:
             columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)

@@ -17,6 +17,22 @@ ProbeOption = Annotated[
 BatchSize = Annotated[int, typer.Option(help="Samples per forward pass.")]
 ShardSize = Annotated[int, typer.Option(help="Samples per unit of work that is kept when a run is interrupted.")]
 Workers = Annotated[int, typer.Option(help="Threads that read ahead.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        help="Threads that torch computes with; by default as the run was begun, else one per core, or one with ray."
+    ),
+]
+Engine = Annotated[str, typer.Option(help="Who does the work: local, or ray for many cores, GPUs or machines.")]
+Address = Annotated[
+    str | None, typer.Option(help="ray: a cluster that is there; by default Ray is started on this machine.")
+]
+EngineWorkers = Annotated[
+    int | None, typer.Option(help="ray: how many workers; by default one per GPU, or per core where there is none.")
+]
+GpusPerWorker = Annotated[
+    float | None, typer.Option(help="ray: GPUs of each worker, or a part of one; by default 1 on a GPU, else 0.")
+]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1 …; by default what the file says.")]
 OnBadSample = Annotated[
     str, typer.Option(help="stop at a sample that cannot be used, with its name; or skip it, and list it.")

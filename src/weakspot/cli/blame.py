@@ -1,15 +1,12 @@
 """Whose fault an exception is: an error in the user's own code is told with its place, without a trace-back."""
 
-import os
-import sysconfig
-import traceback
 from pathlib import Path
 
 from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
+from weakspot.core.whose import frames_of, is_users
 
 _HERE = Path(__file__).resolve().parent.parent
 _SUBJECT = _HERE / "core" / "subject.py"
-_NOT_THEIRS = (str(_HERE), *(str(Path(place).resolve()) for place in set(sysconfig.get_paths().values())))
 _LONGEST = 300
 
 
@@ -17,9 +14,9 @@ def users_error(error: Exception) -> WeakspotError | None:
     """What to tell the user of an exception that is none of weakspot's own; None where it is a defect of weakspot."""
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return ConfigError(f"there is not enough memory: {_first_line(error)}; ask for less at once")
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if _is_users(frame.filename)]
-    if isinstance(error, SyntaxError) and error.filename and _is_users(error.filename):
+    frames = frames_of(error)
+    theirs = [frame for frame in frames if is_users(frame.filename)]
+    if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         return ConfigError(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}")
     if theirs:
         place = f"{theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}"
@@ -30,13 +27,6 @@ def users_error(error: Exception) -> WeakspotError | None:
             "samples, preprocess and output"
         )
     return None
-
-
-def _is_users(file: str) -> bool:
-    """Whether a file is none of weakspot's, of Python's and of an installed package."""
-    path = str(Path(file).resolve()) if not file.startswith("<") else ""
-    installed = any(path.startswith(f"{place}{os.sep}") for place in _NOT_THEIRS) or "site-packages" in path
-    return bool(path) and not installed
 
 
 def _first_line(error: Exception) -> str:

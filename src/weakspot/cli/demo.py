@@ -22,6 +22,7 @@ CONFIG = Config.model_validate(
             "robustness": {"neighbours": {"rotate": 10, "shift": 2}, "looks": 20, "understand": True},
             "classes": {},
             "causes": {"angles": ["gaze_angle", "light_angle"], "select": {"budget": 100}},
+            "pictures": {},
         },
     }
 )

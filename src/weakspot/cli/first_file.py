@@ -13,6 +13,8 @@ from weakspot.questions import QUESTIONS
 
 _BARE = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
 _WIDTH = 34
+_BESIDES = "so that `weakspot view` can show every input"
+"""What is asked for besides the questions, small pictures, serves."""
 
 
 def file_text(
@@ -39,7 +41,9 @@ def file_text(
     for name, (options, reason) in asked.items():
         entry = f"{name}: {inline(options)}"
         lines.append(
-            f"  {entry:<{_WIDTH}}  # {QUESTIONS[name]}" if reason is None else f"  # {entry}  # {_plain(reason)}"
+            f"  {entry:<{_WIDTH}}  # {QUESTIONS.get(name, _BESIDES)}"
+            if reason is None
+            else f"  # {entry}  # {_plain(reason)}"
         )
     return "\n".join(lines) + "\n"
 

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from weakspot._version import __version__
-from weakspot.cli import causes, judging, lesions
+from weakspot.cli import causes, judging, lesions, view
 from weakspot.cli.arguments import (
+    Address,
     BatchSize,
     ChannelsLast,
     Compile,
     ConfigFile,
     Device,
+    Engine,
+    EngineWorkers,
+    GpusPerWorker,
     Json,
     Limit,
     OnBadSample,
@@ -25,9 +29,10 @@ from weakspot.cli.arguments import (
     RunFolder,
     RunOption,
     ShardSize,
+    Threads,
     Workers,
 )
-from weakspot.cli.questions import answer, ask_command, asking_alone, in_ways, tell
+from weakspot.cli.questions import answer, ask_command, asking_alone, doing_by, in_ways, tell
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.questions import QUESTIONS
 
@@ -131,6 +136,11 @@ def examine(
     precision: Precision = None,
     compile: Compile = False,
     channels_last: ChannelsLast = False,
+    threads: Threads = None,
+    engine: Engine = "local",
+    address: Address = None,
+    engine_workers: EngineWorkers = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -143,8 +153,10 @@ def examine(
         "shard_size": shard_size,
         "workers": workers,
         "on_bad_sample": on_bad_sample,
+        "threads": threads,
     }
-    how = {"limit": limit, "probes": probe or [], "execution": execution, "device": device}
+    doing = doing_by(engine, address, engine_workers, gpus_per_worker)
+    how = {"limit": limit, "probes": probe or [], "execution": execution, "device": device, "engine": doing}
     answer(config, read, run, how, as_json=as_json, quiet=quiet)
 
 
@@ -164,16 +176,23 @@ def plan(
     limit: Limit = None,
     probe: ProbeOption = None,
     batch_size: BatchSize = 64,
+    shard_size: ShardSize = 1024,
     device: Device = None,
     ways: Annotated[
         bool, typer.Option("--ways", help="Try the faster ways to run the model, and say what each would change.")
     ] = False,
+    threads: Threads = None,
+    engine: Engine = "local",
+    address: Address = None,
+    engine_workers: EngineWorkers = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: Json = False,
 ) -> None:
     """Say what an examination would cost in passes, time, memory and disk, by trying a few batches."""
     from weakspot.cli import work
     from weakspot.cli.config import read_config
     from weakspot.cli.printing import cost_entry, print_costs
+    from weakspot.core.costs import costs
     from weakspot.core.job import Execution
     from weakspot.core.run import MANIFEST, Run
 
@@ -186,11 +205,13 @@ def plan(
         return
     folder = work.run_folder(config, read, run)
     there = Run.open(folder) if (folder / MANIFEST).exists() else None
-    costs = list(planned.costs(subject, data, there, execution=Execution(batch_size=batch_size)))
+    how = Execution(batch_size=batch_size, shard_size=shard_size, threads=threads)
+    with work.engine_of(**doing_by(engine, address, engine_workers, gpus_per_worker)) as doing:
+        said = list(costs(planned, subject, data, there, execution=how, engine=doing))
     if as_json:
-        typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in costs], indent=1))
+        typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in said], indent=1))
     else:
-        print_costs(costs, planned.names)
+        print_costs(said, planned.names)
 
 
 def _try_ways(subject: "Subject", source: "Source", batch_size: int, *, as_json: bool) -> None:
@@ -284,6 +305,7 @@ def report(
 
 
 judging.register(app)
+view.register(app)
 
 
 def run() -> None:

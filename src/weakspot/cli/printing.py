@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from weakspot.core.costs import Cost
+    from weakspot.core.engine import Footprint
     from weakspot.core.finding import Finding
     from weakspot.core.layers import Layer
-    from weakspot.core.plan import Cost
     from weakspot.core.speed import Tried
 
 
@@ -61,6 +62,10 @@ def cost_entry(cost: "Cost", names: Mapping[str, str]) -> dict[str, Any]:
         "seconds": cost.seconds,
         "state_bytes": cost.state_bytes,
         "row_bytes": cost.row_bytes,
+        "workers": cost.footprint.workers,
+        "driver_bytes": cost.footprint.driver_bytes,
+        "worker_bytes": cost.footprint.worker_bytes,
+        "worker_gpu_bytes": cost.footprint.worker_gpu_bytes,
     }
 
 
@@ -75,7 +80,19 @@ def print_costs(costs: Sequence["Cost"], names: Mapping[str, str]) -> None:
         for step in cost.planned.steps:
             name = names[step.key]
             typer.echo(f"  {name}{' (there already)' if name in cost.reused else ''}")
-    typer.echo(f"in all about {sum(cost.seconds for cost in costs):,.0f} s")
+    taken = costs[-1].footprint
+    typer.echo(f"in all about {sum(cost.seconds for cost in costs):,.0f} s{_on_workers(taken)}")
+
+
+def _on_workers(taken: "Footprint") -> str:
+    """How much memory is needed, and where."""
+    if taken.worker_bytes is None:
+        return f", memory {taken.driver_bytes / 1e6:,.0f} MB"
+    gpu = "" if taken.worker_gpu_bytes is None else f" and {taken.worker_gpu_bytes / 1e6:,.0f} MB on its GPU"
+    return (
+        f" on {taken.workers} worker{'s' * (taken.workers > 1)}, memory {taken.driver_bytes / 1e6:,.0f} MB here, "
+        f"{taken.worker_bytes / 1e6:,.0f} MB{gpu} for each worker"
+    )
 
 
 def print_ways(tried: Sequence["Tried"]) -> None:

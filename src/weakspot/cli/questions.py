@@ -9,11 +9,15 @@ import typer
 from typer.core import TyperGroup
 
 from weakspot.cli.arguments import (
+    Address,
     BatchSize,
     ChannelsLast,
     Compile,
     ConfigFile,
     Device,
+    Engine,
+    EngineWorkers,
+    GpusPerWorker,
     Json,
     Limit,
     OnBadSample,
@@ -21,6 +25,7 @@ from weakspot.cli.arguments import (
     Quiet,
     RunOption,
     SetOption,
+    Threads,
 )
 from weakspot.questions import QUESTIONS
 
@@ -63,6 +68,12 @@ def with_settings(config: "Config", room: str, settings: Sequence[str] | None) -
     return config.model_copy(update={"ask": {room: {**written, **given}}})
 
 
+def doing_by(engine: str, address: str | None, workers: int | None, gpus_per_worker: float | None) -> dict[str, Any]:
+    """Who is to do the work, as asked for."""
+    options = {"address": address, "workers": workers, "gpus_per_worker": gpus_per_worker}
+    return {"engine": engine, **{name: value for name, value in options.items() if value is not None}}
+
+
 def ask_command(room: str, samples_per_batch: int = 64) -> Any:
     """The command that asks one question of a room, by default with so many samples per batch."""
 
@@ -77,6 +88,11 @@ def ask_command(room: str, samples_per_batch: int = 64) -> Any:
         precision: Precision = None,
         compile: Compile = False,
         channels_last: ChannelsLast = False,
+        threads: Threads = None,
+        engine: Engine = "local",
+        address: Address = None,
+        engine_workers: EngineWorkers = None,
+        gpus_per_worker: GpusPerWorker = None,
         as_json: Json = False,
         quiet: Quiet = False,
     ) -> None:
@@ -84,8 +100,9 @@ def ask_command(room: str, samples_per_batch: int = 64) -> Any:
 
         read = in_ways(read_config(config), precision, compile, channels_last)
         asked = with_settings(read, room, settings)
-        execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample}
-        how = {"limit": limit, "execution": execution, "device": device}
+        execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample, "threads": threads}
+        doing = doing_by(engine, address, engine_workers, gpus_per_worker)
+        how = {"limit": limit, "execution": execution, "device": device, "engine": doing}
         answer(config, asked, run, how, as_json=as_json, quiet=quiet)
 
     return ask

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from weakspot.repair import RetrainingData
     from weakspot.repair.proving import Proof
 
-LABELS = "causes.labels"
 CLUSTERS = "causes.root_causes"
 ERRORS = "causes.errors"
 WEIGHTS = "retrained.safetensors"
@@ -139,9 +138,10 @@ def _split(data: Mapping[str, "Source"], name: str) -> "Source":
 
 def _labels_of(run: "Run") -> Any:
     """The table of labels; a Run without any is refused."""
+    from weakspot.causes.labelling import LABELS, UNSAFE, keep_labels
     from weakspot.core.errors import RunError
 
-    table = run[LABELS].table if LABELS in run else None
+    table = keep_labels(run).table if UNSAFE in run else run[LABELS].table if LABELS in run else None
     if table is None or table["label"].null_count == len(table):
         raise RunError(
             f"{run.folder} holds no labels, so there is nothing to retrain on: choose images with `weakspot causes "

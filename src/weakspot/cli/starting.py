@@ -17,6 +17,7 @@ from weakspot.cli.blame import users_error
 from weakspot.cli.config import Config, checked_config
 from weakspot.cli.first_file import file_text, inline, normalise_entry
 from weakspot.cli.loading import Loaded, load, subject_of
+from weakspot.core.costs import costs
 from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
 from weakspot.core.job import Execution
 from weakspot.core.observation import Batch
@@ -34,6 +35,7 @@ _FIRST_QUESTIONS: dict[str, dict[str, Any]] = {
     "robustness": {"neighbours": {"rotate": 15, "shift": 2}},
     "classes": {},
     "lesions": {},
+    "pictures": {"size": 64},
 }
 _WITHOUT_TRAINING_DATA = {"criteria": ["nc"]}
 _QUICKLY = {"robustness": {"looks": 1}, "lesions": {"samples": 2}}
@@ -62,7 +64,7 @@ def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Be
     trial = _tried(loaded, config, batch)
     found = _found_classes(subject, loaded, split, trial)
     better = _alternatives(loaded, config, batch, trial)
-    text = file_text({**subject, **found}, data, _questions(_with_classes(loaded, found)), trial, better)
+    text = file_text({**subject, **found}, data, _questions(_with_classes(loaded, found), trial), trial, better)
     checked_config(*parse_yaml(text, str(file)))
     return Beginning(text, trial, loaded.subject, loaded.notes, split, better)
 
@@ -124,11 +126,13 @@ def _with_classes(loaded: Loaded, found: Mapping[str, Any]) -> Loaded:
     return replace(loaded, subject=subject)
 
 
-def _questions(loaded: Loaded) -> dict[str, tuple[dict[str, Any], str | None]]:
+def _questions(loaded: Loaded, trial: Trial) -> dict[str, tuple[dict[str, Any], str | None]]:
     """Every question with first options, and why it cannot be asked of this model and data, if so."""
     found: dict[str, tuple[dict[str, Any], str | None]] = {}
     for name, options in _FIRST_QUESTIONS.items():
         if name == "lesions" and loaded.subject.task != "segmentation":
+            continue
+        if name == "pictures" and len(trial.inputs) != 3:
             continue
         own = _WITHOUT_TRAINING_DATA if name == "coverage" and "train" not in loaded.data else options
         found[name] = (own, _why_not(name, {**own, **_QUICKLY.get(name, {})}, loaded))
@@ -138,7 +142,7 @@ def _questions(loaded: Loaded) -> dict[str, tuple[dict[str, Any], str | None]]:
 def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | None:
     try:
         plan = Plan.of(steps_of(name, options))
-        list(plan.costs(loaded.subject, loaded.data, None, execution=_TRIED))
+        list(costs(plan, loaded.subject, loaded.data, None, execution=_TRIED))
     except WeakspotError as error:
         return str(error).partition("\n")[0]
     return None

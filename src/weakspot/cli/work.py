@@ -12,6 +12,7 @@ from weakspot.cli.config import Config
 from weakspot.cli.loading import Loaded, load, modules_beside, named
 from weakspot.cli.printing import skipped_lines
 from weakspot.cli.progress import Bar
+from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ConfigError
 from weakspot.core.files import remove_folder
 from weakspot.core.finding import Finding
@@ -91,6 +92,23 @@ def nothing_half_made(target: Path) -> Iterator[Run]:
         raise
 
 
+@contextmanager
+def engine_of(engine: str = "local", **options: Any) -> Iterator[Engine]:
+    """Who does the work; what it started is stopped."""
+    if engine == "ray":
+        from weakspot.engines import RayEngine
+
+        with RayEngine(**options) as made:
+            yield made
+        return
+    if engine != "local":
+        raise ConfigError(f"the engine {engine!r} is not known: choose local or ray")
+    if options:
+        names = ", ".join(f"--{name.replace('workers', 'engine-workers').replace('_', '-')}" for name in options)
+        raise ConfigError(f"{names} is for the engine ray: add --engine ray")
+    yield LocalEngine()
+
+
 def examine(
     config: Config,
     folder: Path,
@@ -99,6 +117,7 @@ def examine(
     limit: int | None = None,
     probes: Sequence[str] = (),
     execution: Mapping[str, Any] | None = None,
+    engine: Mapping[str, Any] | None = None,
     device: str | None = None,
     silent: bool = False,
 ) -> list[Finding]:
@@ -108,8 +127,8 @@ def examine(
         subject, data, planned = prepare(
             config, folder, limit=limit, probes=probes, device=device, sets=target / "sets", silent=silent
         )
-        with nothing_half_made(target) as run:
-            findings = planned.run(subject, data, run, execution=how, progress=progress)
+        with engine_of(**(engine or {})) as doing, nothing_half_made(target) as run:
+            findings = planned.run(subject, data, run, execution=how, engine=doing, progress=progress)
     for line in [] if silent else skipped_lines(run.manifest()["data"], str(run.folder / MANIFEST)):
         typer.echo(f"weakspot: {line}", err=True)
     groundwork = planned.groundwork()

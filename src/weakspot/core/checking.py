@@ -22,18 +22,18 @@ class Checked:
     """
 
     def __init__(self, source: Source, task: Task, classes: int | None):
-        self._source = source
+        self.original = source
         self._task: Task = task
         self._classes = classes
 
     @property
     def ids(self) -> Sequence[str]:
         """As in the source."""
-        return self._source.ids
+        return self.original.ids
 
     def read(self, positions: np.ndarray) -> Batch:
         """The samples at these places, once they have passed every check."""
-        batch = self._source.read(positions)
+        batch = self.original.read(positions)
         if not len(batch.ids) == len(batch.inputs) == len(positions):
             raise DataError(
                 f"the source gave {len(batch.ids)} ids and {len(batch.inputs)} inputs for {len(positions)} places: "
@@ -46,7 +46,7 @@ class Checked:
 
     def fingerprint(self) -> str:
         """As of the source."""
-        return self._source.fingerprint()
+        return self.original.fingerprint()
 
 
 def _check_targets(batch: Batch, targets: Tensor, task: Task, classes: int | None) -> None:

@@ -25,6 +25,10 @@ class RunError(WeakspotError):
     """A run folder cannot be read or written."""
 
 
+class RunBusy(RunError):  # noqa: N818 - nothing is wrong with it
+    """Another process is writing to the Run."""
+
+
 class ProbeError(WeakspotError):
     """A probe broke the contract between probes and the frame."""
 

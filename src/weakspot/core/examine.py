@@ -6,6 +6,7 @@ Begin reading with `observe_batches`: that loop is all of weakspot's dealings wi
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from weakspot.core.soundness import Soundness
 from weakspot.core.source import Source, read_ahead
 from weakspot.core.state import merge_states
 from weakspot.core.subject import Subject
+from weakspot.core.threads import settled, torch_threads
 from weakspot.core.viewing import passes, schedule, together
 
 
@@ -47,10 +49,11 @@ def examine(
         subject.fingerprint()  # what is kept must be known again: refuse a black box without a name
     with ExitStack() as stack:
         folder = work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weakspot-")))
-        how = execution or Execution()
+        worker = engine or LocalEngine()
+        how = settled(execution or Execution(), folder, worker.usual_threads)
         source = leave_out_bad(subject, data, how, progress or Silent())
-        job = Job(subject, source, probes, how, folder)
-        run_job(job, engine=engine, progress=progress, label=f"{len(probes)} questions")
+        job = Job(subject, source, probes, how, folder, device=worker.device(subject))
+        run_job(job, engine=worker, progress=progress, label=f"{len(probes)} questions")
         return [finish(job, index) for index in range(len(job.probes))]
 
 
@@ -62,10 +65,21 @@ def run_job(job: Job, *, engine: Engine | None = None, progress: Progress | None
     total, left = len(job.source.ids), sum(shard.stop - shard.start for shard in missing)
     told.begin(label, total=total, done=total - left)
     try:
-        with job.subject.borrowed():
-            (engine or LocalEngine()).run(partial(run_shard, job), missing, told)
+        with job.subject.borrowed(), torch_threads(job.execution.threads):
+            (engine or LocalEngine()).run(ShardWork(job), missing, told)
     finally:
         told.end()
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """The work on a job, as engines are handed it."""
+
+    job: Job
+
+    def __call__(self, shard: Shard, progress: Progress) -> None:
+        """Do one shard."""
+        run_shard(self.job, shard, progress)
 
 
 def leave_out_bad(subject: Subject, source: Source, how: Execution, progress: Progress) -> Source:
@@ -98,7 +112,8 @@ def _try_shard(job: Job, shard: Shard, advance: Callable[[int], None]) -> None:
     """Show one shard to the probes that have not seen it, and keep what they made of it."""
     probes = [job.probes[index] for index in shard.missing]
     with ExitStack() as stack:
-        folders = [stack.enter_context(whole_folder(job.shard_folder(i, shard.number))) for i in shard.missing]
+        targets = [job.shard_folder(index, shard.number) for index in shard.missing]
+        folders = [stack.enter_context(whole_folder(target, first_wins=True)) for target in targets]
         writers = [writer for probe, to in zip(probes, folders, strict=True) for writer in probe.begin_shard(to)]
         for writer in writers:
             stack.callback(writer.close)
@@ -154,8 +169,11 @@ def finish(job: Job, index: int) -> Finding:
     """Merge the shards of one probe in their order, and let it make its Finding."""
     probe = job.probes[index]
     folders = [job.shard_folder(index, shard.number) for shard in job.shards()]
-    probe.load_state(reduce(partial(merge_states, type(probe)), map(_read_state, folders)))
-    with tempfile.TemporaryDirectory(prefix="rows-", dir=job.probe_folder(index)) as scratch:
+    probe.load_state(reduce(partial(merge_states, type(probe)), map(read_state, folders)))
+    with (
+        tempfile.TemporaryDirectory(prefix="rows-", dir=job.probe_folder(index)) as scratch,
+        torch_threads(job.execution.threads),
+    ):
         probe.open_rows(folders, Path(scratch))
         finding = probe.finish()
         if not isinstance(finding, Finding):
@@ -163,7 +181,8 @@ def finish(job: Job, index: int) -> Finding:
         return finding.with_provenance(**job.provenance(probe))
 
 
-def _read_state(folder: Path) -> dict[str, np.ndarray]:
+def read_state(folder: Path) -> dict[str, np.ndarray]:
+    """What a probe made of one shard, whole numbers in 64 bits again."""
     with np.load(folder / "state.npz", allow_pickle=False) as stored:
         return {
             name: values.astype(np.int64) if values.dtype.kind == "i" else values for name, values in stored.items()

@@ -19,10 +19,10 @@ def writing(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
+def whole_folder(target: Path, *, first_wins: bool = False) -> Iterator[Path]:
     """A scratch folder beside `target` that becomes `target` when the block ends well, and vanishes otherwise.
 
-    A rename is all or nothing; an older `target` is replaced.
+    A rename is all or nothing; an older `target` is replaced, or, where the first is to win, left as it is.
     """
     scratch = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
@@ -30,9 +30,18 @@ def whole_folder(target: Path) -> Iterator[Path]:
             scratch.mkdir(parents=True)
         yield scratch
         with writing(target):
-            replace_folder(scratch, target)
+            put_first(scratch, target) if first_wins else replace_folder(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def put_first(source: Path, target: Path) -> None:
+    """Put folder `source` at `target`, unless another process was faster: a full folder is not renamed over."""
+    try:
+        source.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
 
 
 def replace_folder(source: Path, target: Path) -> None:

@@ -127,6 +127,8 @@ class Finding:
         index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)
         try:
             files = set(index["files"])
+            for name in (*index["arrays"], *(file for _, file, _ in index["media"])):
+                check_name(name)  # before anything is opened: a made-up index must not lead out of the folder
             finding = cls(
                 name=index["name"],
                 about=index["about"],

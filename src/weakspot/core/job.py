@@ -33,17 +33,20 @@ class Execution:
 
     batch_size: samples per forward pass. shard_size: samples per unit of work that is kept when a run is interrupted.
     workers: threads that read ahead. on_bad_sample: "stop" with its name, or "skip" it: every sample is then read once
-    beforehand, those that cannot be used are left out of the data, and each Finding lists them.
+    beforehand, those that cannot be used are left out of the data, and each Finding lists them. threads: how many torch
+    computes with, as sums may differ in the last bit with their number; by default as the work at hand was begun, and
+    for new work as the engine takes it.
     """
 
     batch_size: int = 64
     shard_size: int = 1024
     workers: int = 2
     on_bad_sample: Literal["stop", "skip"] = "stop"
+    threads: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("batch_size", 1), ("shard_size", 1), ("workers", 0)):
-            if getattr(self, name) < least:
+        for name, least in (("batch_size", 1), ("shard_size", 1), ("workers", 0), ("threads", 1)):
+            if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)}: expected {least} or more")
         if self.on_bad_sample not in ("stop", "skip"):
             raise ConfigError(f"on_bad_sample is {self.on_bad_sample!r}: choose 'stop' or 'skip'")
@@ -54,7 +57,7 @@ class Execution:
             "batch_size": self.batch_size,
             "shard_size": self.shard_size,
             "device": device.type,
-            "threads": torch.get_num_threads(),
+            "threads": self.threads or torch.get_num_threads(),
         }
 
 
@@ -75,14 +78,25 @@ class Shard:
 class Job:
     """Probes over a source, with a folder for the shards of each probe."""
 
-    def __init__(self, subject: Subject, source: Source, probes: Sequence[Probe], execution: Execution, work: Path):
+    def __init__(
+        self,
+        subject: Subject,
+        source: Source,
+        probes: Sequence[Probe],
+        execution: Execution,
+        work: Path,
+        *,
+        device: torch.device | None = None,
+    ):
         check_ids(source)
         self.subject = subject
+        self.device = device or subject.device
+        """Where the work is done: other machines may have GPUs where this one has none."""
         self.execution = execution
         self.batch_size = execution.batch_size
         """As asked for, until the GPU's memory turns out too small for it."""
         self.setting, classes = _setting(subject, source)
-        self.source: Source = Checked(source, subject.task, classes)
+        self.source = Checked(source, subject.task, classes)
         self._skipped = source.skipped if isinstance(source, Usable) else None
         self.probes = [_fresh(probe, self.setting) for probe in probes]
         for probe in self.probes:
@@ -103,8 +117,27 @@ class Job:
 
     @cached_property
     def _folders(self) -> list[Path]:
-        common = [self.identity, __version__, self.execution.record(self.subject.device)]
+        common = [self.identity, __version__, self.execution.record(self.device)]
         return [self._work / digest([*common, probe.identity()])[:24] for probe in self.probes]
+
+    @property
+    def work(self) -> Path:
+        """The folder in which the folders of the probes lie."""
+        return self._work
+
+    def shell(self) -> "Job":
+        """The job without model and data, which may have been sent to another machine before."""
+        shell = copy.copy(self)
+        shell._folders = list(self._folders)  # worked out here, where the code of the probes lies
+        shell.subject = shell.source = None  # type: ignore[assignment]
+        return shell
+
+    def filled(self, subject: Subject, source: Checked, work: Path) -> "Job":
+        """A shell with model and data, whose shards go to a folder of another name."""
+        whole = copy.copy(self)
+        whole.subject, whole.source, whole._work = subject, source, work
+        whole._folders = [work / folder.name for folder in self._folders]
+        return whole
 
     def shard_folder(self, index: int, number: int) -> Path:
         """Where one shard of a probe goes; it exists if and only if the shard is finished."""
@@ -155,7 +188,7 @@ class Job:
             **self.identity,
             **({} if self._skipped is None else {"skipped": self._skipped}),
             **({} if self.disagreement is None else {"ways": self.disagreement}),
-            "execution": replace(self.execution, batch_size=self.batch_size).record(self.subject.device),
+            "execution": replace(self.execution, batch_size=self.batch_size).record(self.device),
             "versions": versions(),
         }
 

@@ -1,30 +1,26 @@
 """A plan: the steps that answer all questions, merged where they are equal, in as few passes as possible."""
 
-import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from weakspot._version import __version__
 from weakspot.core.checking import Usable
 from weakspot.core.digest import digest
-from weakspot.core.engine import Engine
+from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.examine import finish, leave_out_bad, run_job
 from weakspot.core.files import remove_folder
 from weakspot.core.finding import Finding
 from weakspot.core.job import Execution, Job
-from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.run import Run
-from weakspot.core.source import Source, limited, splits_behind, with_made_splits
+from weakspot.core.source import Source, splits_behind, with_made_splits
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
-from weakspot.core.viewing import schedule
+from weakspot.core.threads import settled
 
 
 @dataclass(frozen=True)
@@ -33,19 +29,6 @@ class PlannedPass:
 
     split: str
     steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a pass will cost, from a measured warm-up."""
-
-    planned: PlannedPass
-    samples: int
-    forward_passes: int
-    seconds: float
-    row_bytes: int
-    state_bytes: int
-    reused: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -117,10 +100,10 @@ class Plan:
     ) -> list[Finding]:
         """Work off the plan into a Run. What is there already is used again; what was begun goes on."""
         self.check(data)
-        how = execution or Execution()
-        found: dict[str, Finding] = {}
+        worker, found = engine or LocalEngine(), dict[str, Finding]()
         with run.locked(), subject.borrowed():
-            model, there = subject.fingerprint(), _by_request(run)
+            how = settled(execution or Execution(), run.folder / "work", worker.usual_threads)
+            model, there = subject.fingerprint(), findings_by_request(run)
             usable = self._usable(subject, data, run, how, progress or Silent())
             data = with_made_splits(usable, (step.split for step in self.steps))
             noted = {split: described(source) for split, source in data.items()}
@@ -131,15 +114,16 @@ class Plan:
                 source = data[planned.split]
                 missing = []
                 for step in planned.steps:
-                    old = there.get(_request(step, found, model, source.fingerprint()))
+                    old = there.get(request_of(step, found, model, source.fingerprint()))
                     if old is None:
                         missing.append(step)
                     else:
                         found[step.key] = old if old.name == self.names[step.key] else self._keep(step, old, run)
                 if missing:
-                    job = Job(subject, source, [s.build(found) for s in missing], how, run.folder / "work")
+                    probes, device = [step.build(found) for step in missing], worker.device(subject)
+                    job = Job(subject, source, probes, how, run.folder / "work", device=device)
                     label = f"{planned.split}: {len(missing)} question{'s' if len(missing) > 1 else ''}"
-                    run_job(job, engine=engine, progress=progress, label=label)
+                    run_job(job, engine=worker, progress=progress, label=label)
                     for index, step in enumerate(missing):
                         found[step.key] = self._keep(step, finish(job, index), run)
                         remove_folder(job.probe_folder(index))
@@ -167,60 +151,11 @@ class Plan:
         run.save(named)
         return Finding.load(run.finding_folder(named.name), table=named.table)
 
-    def costs(
-        self, subject: Subject, data: Mapping[str, Source], run: Run | None, *, execution: Execution | None = None
-    ) -> Iterator[Cost]:
-        """Say for each pass what it will cost, by trying a few batches; nothing is written to the Run."""
-        self.check(data)
-        data = with_made_splits(data, (step.split for step in self.steps))
-        found: dict[str, Finding] = {}
-        model, there = (subject.fingerprint(), _by_request(run)) if run else ("", {})
-        with tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch, subject.borrowed():
-            for planned in self.passes():
-                source, steps = data[planned.split], planned.steps
-                requests = {s.key: _request(s, found, model, source.fingerprint()) for s in steps}
-                found |= {key: there[request] for key, request in requests.items() if request in there}
-                missing = [step for step in steps if step.key not in found]
-                probes = [step.build(found) for step in missing]
-                job = _trial(subject, source, probes, execution or Execution(), Path(scratch)) if missing else None
-                computed = {step.key for step in missing}
-                yield _cost(planned, len(source.ids), job, [self.names[s.key] for s in steps if s.key not in computed])
-                for index, step in enumerate(missing):
-                    found[step.key] = finish(job, index)  # type: ignore[arg-type]  # there is a job where steps miss
-
 
 def described(source: Source) -> dict[str, Any]:
     """What a Run notes of a split."""
     noted = {"fingerprint": source.fingerprint(), "samples": len(source.ids)}
     return {**noted, "skipped": source.skipped} if isinstance(source, Usable) else noted
-
-
-def _trial(subject: Subject, source: Source, probes: Sequence[Probe], execution: Execution, work: Path) -> Job:
-    """A job over a few batches, after a first sample has warmed everything up."""
-    run_job(Job(subject, limited(source, 1), probes, execution, work))
-    return Job(subject, limited(source, 4 * execution.batch_size), probes, execution, work)
-
-
-def _cost(planned: PlannedPass, samples: int, trial: Job | None, reused: Sequence[str]) -> Cost:
-    if trial is None:
-        return Cost(planned, samples, 0, 0.0, 0, 0, tuple(reused))
-    begun = time.perf_counter()
-    run_job(trial)
-    seconds = (time.perf_counter() - begun) * samples / len(trial.source.ids)
-    return Cost(
-        planned,
-        samples,
-        forward_passes=len(schedule(trial.probes, trial.subject, trial.setting)),
-        seconds=seconds,
-        row_bytes=_row_bytes(trial) * samples // len(trial.source.ids),
-        state_bytes=sum(array.nbytes for probe in trial.probes for array in probe.state().values()),
-        reused=tuple(reused),
-    )
-
-
-def _row_bytes(job: Job) -> int:
-    folders = [job.shard_folder(i, shard.number) for i in range(len(job.probes)) for shard in job.shards()]
-    return sum(path.stat().st_size for folder in folders for path in folder.iterdir() if path.name != "state.npz")
 
 
 def _with_upstream(step: Step) -> Iterator[Step]:
@@ -242,12 +177,12 @@ def _renamed(finding: Finding, name: str) -> Finding:
     return finding if finding.name == name else replace(finding, name=name)
 
 
-def _request(step: Step, found: Mapping[str, Finding], subject: str, data: str) -> str:
+def request_of(step: Step, found: Mapping[str, Finding], subject: str, data: str) -> str:
     """What must agree for a Finding to be used again: probe, code, options, model and data."""
     return digest([step.build(found).identity(), subject, data, __version__])
 
 
-def _by_request(run: Run) -> dict[str, Finding]:
+def findings_by_request(run: Run) -> dict[str, Finding]:
     """The whole and unchanged Findings of a Run, by what was asked for."""
     kept = {}
     for name, written in run.manifest()["findings"].items():

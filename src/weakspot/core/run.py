@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weakspot.core.errors import RunError
+from weakspot.core.errors import RunBusy, RunError
 from weakspot.core.files import remove_partial, write_text, writing
 from weakspot.core.finding import Finding, check_name, read_index, verify
 
@@ -115,7 +115,7 @@ class Run:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 file.seek(0)
-                raise RunError(
+                raise RunBusy(
                     f"{self.folder} is being written by process {file.read().strip() or 'unknown'}: "
                     "wait for it, stop it, or choose another folder"
                 ) from None

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from threading import Lock
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -26,6 +27,22 @@ class Source(Protocol):
 
     def fingerprint(self) -> str:
         """Changes whenever a sample, a target or the order changes."""
+
+
+class Turn:
+    """A lock that may be sent to another process, where it is a new one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return Turn, ()
 
 
 class Subset:

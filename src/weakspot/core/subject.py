@@ -195,6 +195,10 @@ class Subject:
         twin._return()
         return twin
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what belongs to this process: that the model is borrowed, and what was compiled or recorded."""
+        return {**vars(self), "_lent": False, "_compiled": None, "replays": None}
+
     def _return(self) -> None:
         self._lent, self._known, self.replays = False, None, None
 

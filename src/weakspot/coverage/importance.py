@@ -31,7 +31,8 @@ from weakspot.coverage.importance_telling import (
     pictures,
     summary,
 )
-from weakspot.coverage.traces import By, InputThumbnails, LayerTraces, Traces, class_names
+from weakspot.coverage.traces import By, LayerTraces, Traces, class_names
+from weakspot.data.pictures import Pictures
 from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, deep_importance
 from weakspot.relevance.need import LayerRelevance
 
@@ -191,7 +192,7 @@ class ImportanceDrivenCoverage(LayerTraces):
     seed: of the choice of random neurons that the important ones are shown beside.
     importance: the Finding of `NeuronImportance` over the training data.
     training: the Finding of `LayerTraces` over the training data.
-    examples: the Finding of `InputThumbnails` over the training data.
+    examples: the Finding of `Pictures` over the training data.
     """
 
     tasks = ("classification", "regression")
@@ -240,7 +241,7 @@ class ImportanceDrivenCoverage(LayerTraces):
         return {
             "importance": Step.of(NeuronImportance, **how),
             "training": Step.of(LayerTraces, layers=options["layers"]),
-            "examples": Step.of(InputThumbnails, size=options["thumbnail"]),
+            "examples": Step.of(Pictures, split="train", size=options["thumbnail"]),
         }
 
     def finish(self) -> Finding:

@@ -13,7 +13,6 @@ from weakspot.core.observation import Observation, Setting
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.taps import Layers, Tap
-from weakspot.data.thumbnails import thumbnails
 
 By = Literal["predicted", "target"]
 """Which class an input belongs to: the one the subject answers, or the true one."""
@@ -132,32 +131,3 @@ class Traces:
 def class_names(setting: Setting, count: int) -> list[str]:
     """The names of the classes; their numbers where the subject was given none."""
     return list(setting.classes or map(str, range(count)))
-
-
-class InputThumbnails(Probe):
-    """A small picture of every input, for Findings that show some of them.
-
-    Serves the holes of importance-driven coverage (Gerasimou et al. 2020). Inputs that are no images have none.
-
-    size: of the longer side in pixels; 0 for none.
-    """
-
-    tasks = ("classification", "regression")
-    split = "train"
-
-    size: int = 32
-
-    thumbnails = Rows()
-
-    def observe(self, seen: Observation) -> None:
-        """Keep the pictures."""
-        shown = self.size > 0 and seen.inputs.ndim == 4
-        pixels = {"pixels": thumbnails(seen.inputs, self.size)} if shown else {}
-        self.thumbnails.append(seen.ids, **pixels)
-
-    def finish(self) -> Finding:
-        """The pictures as one array, in the order of the data."""
-        rows = self.thumbnails.read()
-        arrays = {"pixels": rows["pixels"]} if "pixels" in rows else {}
-        summary = {"inputs": Estimate(rows.count, about="samples examined")}
-        return self.finding(summary=summary, table={"id": rows.ids}, arrays=arrays)

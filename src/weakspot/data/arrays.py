@@ -1,6 +1,9 @@
 """Samples in arrays: in memory, in npy files (memory-mapped), in npz files."""
 
+import mmap
+import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -78,6 +81,13 @@ class ArraySource:
             **options,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is memory-mapped travels by its path: it may be larger than memory."""
+        return {key: _by_path(value) for key, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({key: v.opened() if isinstance(v, _ByPath) else v for key, v in state.items()})
+
     def _check_lengths(self, count: int) -> None:
         lengths = {"ids": len(self.ids), **{key: len(column) for key, column in self._metadata.items()}}
         if self._targets is not None:
@@ -136,6 +146,28 @@ def target_tensor(values: np.ndarray) -> torch.Tensor:
     wide = np.float32 if values.dtype.kind == "f" else np.int64
     with np.errstate(over="ignore"):
         return torch.from_numpy(np.ascontiguousarray(values.astype(wide)))
+
+
+@dataclass(frozen=True)
+class _ByPath:
+    """A memory-mapped npy file on its way to another process."""
+
+    path: Path
+    shape: tuple[int, ...]
+
+    def opened(self) -> np.ndarray:
+        """The array, where the file is there, too."""
+        array = _mapped(self.path)
+        if array.shape != self.shape:
+            raise DataError(f"{self.path} has shape {array.shape} on {socket.gethostname()}, expected {self.shape}")
+        return array
+
+
+def _by_path(value: Any) -> Any:
+    """A whole npy file that is memory-mapped by its path, anything else as it is."""
+    mapped: Any = getattr(value, "base", None)
+    whole = isinstance(mapped, np.memmap) and isinstance(mapped.base, mmap.mmap) and mapped.shape == value.shape
+    return _ByPath(Path(str(mapped.filename)), value.shape) if whole and mapped.filename is not None else value
 
 
 def _mapped(path: Path) -> np.ndarray:

@@ -49,7 +49,7 @@ class Brain:
 
 @dataclass(frozen=True)
 class BrainVolumes:
-    """A source of such volumes; targets are the lesion masks, metadata the spacing.
+    """A source of such volumes; targets are the lesion masks, metadata spacing and axes.
 
     split: part of the ids, so that splits differ. count: how many. shape: (z, y, x).
     """
@@ -68,12 +68,13 @@ class BrainVolumes:
         ids = tuple(self.ids[position] for position in positions)
         made = [brain_of(case, self.shape) for case in ids]
         spacing = {f"spacing_{axis}": np.full(len(ids), side) for axis, side in zip("zyx", SPACING, strict=True)}
+        placed = {**spacing, "axes": np.full(len(ids), "RAS")}
         return Batch(
             ids=ids,
             positions=np.asarray(positions),
             inputs=torch.from_numpy(np.stack([own.images for own in made])),
             targets=torch.from_numpy(np.stack([own.lesions > 0 for own in made]).astype(np.int64)),
-            metadata=spacing,
+            metadata=placed,
         )
 
     def fingerprint(self) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from torch.utils.data import (
 from weakspot.core.digest import digest
 from weakspot.core.errors import BadSample, ConfigError, DataError
 from weakspot.core.observation import Batch
+from weakspot.core.source import Turn
 from weakspot.data.arrays import ChannelsAt, target_tensor
 from weakspot.data.images import Mode
 from weakspot.data.names import hash_names, numbered, shown, unique_ids
@@ -75,7 +75,7 @@ class DatasetSource:
         self.classes = _classes(dataset, classes)
         self.remarks: tuple[str, ...] = ()
         self._workers = self._start(workers) if workers else None
-        self._turn: AbstractContextManager[Any] = nullcontext() if threads else Lock()
+        self._turn: AbstractContextManager[Any] = nullcontext() if threads else Turn()
         self._check_steady()
 
     def _start(self, workers: int) -> WorkerProcesses:

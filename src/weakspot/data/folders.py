@@ -4,11 +4,12 @@ import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from weakspot.core.errors import BadSample, ConfigError, DataError
+from weakspot.core.source import Turn
 from weakspot.data.image_source import ImageSource, read_file
 from weakspot.data.images import SUFFIXES, Mode, Size
 from weakspot.data.names import listed, readable, shown, unique_ids
@@ -68,11 +69,8 @@ class ImageZip(ImageSource):
         mode: Mode = "RGB",
         size: Size | None = None,
     ):
-        self._lock = Lock()
-        try:
-            self._archive = zipfile.ZipFile(path)
-        except Exception as error:  # zipfile raises many kinds for broken archives
-            raise DataError(f"cannot read {path} as a zip archive: {error}") from error
+        self._lock, self._path = Turn(), Path(path)
+        self._archive = _opened(self._path)
         within = f"{folder.strip('/')}/" if folder.strip("/") else ""
         files = sorted(name.removeprefix(within) for name in self._archive.namelist() if name.startswith(within))
         files = [name for name in files if _visible(name)]
@@ -81,6 +79,14 @@ class ImageZip(ImageSource):
         known, targets = class_folders(names, classes)
         remarks = [*_left_out(files), *_without_images(known, targets)]
         super().__init__(unique_ids(names), classes=known, targets=targets, mode=mode, size=size, remarks=remarks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process opens the archive again."""
+        return {key: value for key, value in vars(self).items() if key != "_archive"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._archive = _opened(self._path)
 
     def content(self, position: int) -> bytes:
         """The bytes of one member; several threads may unpack at once."""
@@ -97,6 +103,13 @@ class ImageZip(ImageSource):
                     opened.close()
         except Exception as error:  # as above
             raise BadSample(name, f"{shown(name)} cannot be unpacked: {error}; repair the archive") from error
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except Exception as error:  # zipfile raises many kinds for broken archives
+        raise DataError(f"cannot read {path} as a zip archive: {error}") from error
 
 
 def class_folders(

@@ -5,7 +5,7 @@ import re
 import struct
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Literal
@@ -22,6 +22,9 @@ Size = tuple[int, int]
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm"})
 _PNG = b"\x89PNG\r\n\x1a\n"
+_FRAME_MS = 600
+"""How long each image of an animation is shown: 100 a minute [fahmy2021]."""
+_FRAME_SIDE = 64
 _SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
@@ -177,6 +180,12 @@ def to_uint8(image: np.ndarray, bounds: tuple[float, float] | None = None) -> np
     return (np.clip(np.nan_to_num(scaled), 0, 1) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
 
 
+def pixels_of(image: np.ndarray) -> np.ndarray:
+    """An input as a picture, uint8 (height, width, 3): values from 0 to 1 as they are, others stretched."""
+    within = image.min() >= 0 and image.max() <= 1
+    return to_uint8(image, (0.0, 1.0) if within else None)
+
+
 def enlarged(pixels: np.ndarray, least: int) -> np.ndarray:
     """The picture with each pixel repeated until its shorter side has at least `least` pixels."""
     factor = max(1, -(-least // min(pixels.shape[:2])))
@@ -197,3 +206,27 @@ def strip(pictures: Sequence[np.ndarray], *, gap: int = 4) -> np.ndarray:
     for index, picture in enumerate(pictures):
         sheet[:, index * (width + gap) : index * (width + gap) + width] = picture
     return sheet
+
+
+def contact_sheet(pictures: Sequence[np.ndarray], *, columns: int = 10, gap: int = 4) -> np.ndarray:
+    """Pictures of one size row by row on white, uint8 (height, width, 3).
+
+    >>> contact_sheet([np.zeros((8, 8, 3), dtype=np.uint8)] * 3, columns=2).shape
+    (20, 20, 3)
+    """
+    height, width = pictures[0].shape[:2]
+    columns = min(columns, len(pictures))
+    rows = -(-len(pictures) // columns)
+    sheet = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap, 3), 255, dtype=np.uint8)
+    for number, picture in enumerate(pictures):
+        top, left = number // columns * (height + gap), number % columns * (width + gap)
+        sheet[top : top + height, left : left + width] = picture
+    return sheet
+
+
+def animation(pictures: Iterable[np.ndarray]) -> bytes:
+    """Pictures one after another as an animated GIF, 100 a minute, without end."""
+    frames = (Image.fromarray(np.ascontiguousarray(enlarged(picture, _FRAME_SIDE))) for picture in pictures)
+    buffer = io.BytesIO()
+    next(frames).save(buffer, format="GIF", save_all=True, append_images=frames, duration=_FRAME_MS, loop=0)
+    return buffer.getvalue()

@@ -40,8 +40,8 @@ class NiftiFolder:
     cases: which ones; all by default.
 
     Inputs are float32 (cases, sequences, z, y, x), targets the masks (cases, z, y, x). Metadata: `spacing_z`,
-    `spacing_y`, `spacing_x` in millimetres, and `mask_voxels`, 0 where a mask is empty. Cases of different shapes
-    cannot share a batch: examine them with batches of 1.
+    `spacing_y`, `spacing_x` in millimetres; `axes`, where x, y and z point to, as "RAS"; and `mask_voxels`, 0 where a
+    mask is empty. Cases of different shapes cannot share a batch: examine them with batches of 1.
     """
 
     def __init__(
@@ -196,8 +196,10 @@ class NiftiFolder:
         )
 
     def _metadata(self, ids: Sequence[str], masks: Sequence[np.ndarray] | None) -> dict[str, np.ndarray]:
-        spacings = np.array([self.grid(case).spacing for case in ids], dtype=np.float64).reshape(-1, 3)
+        grids = [self.grid(case) for case in ids]
+        spacings = np.array([grid.spacing for grid in grids], dtype=np.float64).reshape(-1, 3)
         columns = dict(zip(("spacing_z", "spacing_y", "spacing_x"), spacings.T, strict=True))
+        columns["axes"] = np.array([grid.working_axes for grid in grids], dtype=np.str_)
         return columns if masks is None else {**columns, "mask_voxels": np.array([int((m > 0).sum()) for m in masks])}
 
 

@@ -69,6 +69,11 @@ class Grid:
         swap = np.eye(4)[[2, 1, 0, 3]]
         return np.asarray(self._turned_affine @ swap @ place)
 
+    @cached_property
+    def working_axes(self) -> str:
+        """Where x, y and z of the working grid point to, as "RAS" or "LPS"."""
+        return "".join(nibabel().aff2axcodes(self.working_affine))[::-1]
+
     def millimetres(self, voxels: np.ndarray) -> np.ndarray:
         """The world coordinates of places given in voxels (z, y, x) of the working grid, both of shape (places, 3)."""
         places = np.asarray(voxels, dtype=np.float64).reshape(-1, 3)

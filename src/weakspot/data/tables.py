@@ -1,6 +1,7 @@
 """Tables beside the samples: CSV and Parquet files read strictly, as columns with their names."""
 
 import csv
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,36 +42,42 @@ class Table:
 
 def read_csv(path: Path, *, delimiter: str = ",") -> Table:
     """A CSV file in UTF-8 whose first line names the columns; every row must have as many cells."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    return csv_table(content, str(path), delimiter=delimiter)
+
+
+def csv_table(content: bytes, name: str, *, delimiter: str = ",") -> Table:
+    """The content of a CSV file, as `read_csv` reads it; `name` stands in messages."""
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            for row in reader:
-                if row:
-                    rows.append(row)
-                    lines.append(reader.line_num)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True)
+        for row in reader:
+            if row:
+                rows.append(row)
+                lines.append(reader.line_num)
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no UTF-8 text (byte {error.start}): save it as CSV in UTF-8") from error
+        raise DataError(f"{name} is no UTF-8 text (byte {error.start}): save it as CSV in UTF-8") from error
     except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: {error}; check the quotes there") from error
+        raise DataError(f"{name}, line {reader.line_num}: {error}; check the quotes there") from error
     if not rows:
-        raise DataError(f"{path} is empty: expected a first line that names the columns")
-    return _table(path, rows, lines)
+        raise DataError(f"{name} is empty: expected a first line that names the columns")
+    return _table(name, rows, lines)
 
 
-def _table(path: Path, rows: list[list[str]], lines: list[int]) -> Table:
-    header = [name.strip() for name in rows[0]]
-    twice = next((name for name in header if header.count(name) > 1), None)
+def _table(name: str, rows: list[list[str]], lines: list[int]) -> Table:
+    header = [column.strip() for column in rows[0]]
+    twice = next((column for column in header if header.count(column) > 1), None)
     if twice is not None:
-        raise DataError(f"{path} has two columns named {twice!r}: name each column once")
+        raise DataError(f"{name} has two columns named {twice!r}: name each column once")
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
-            raise DataError(f"{path}, line {line}: {len(row)} cells, the first line names {len(header)} columns")
+            raise DataError(f"{name}, line {line}: {len(row)} cells, the first line names {len(header)} columns")
     cells = list(zip(*rows[1:], strict=True)) or [()] * len(header)
-    return Table(str(path), dict(zip(header, cells, strict=True)), [f"line {line}" for line in lines[1:]])
+    return Table(name, dict(zip(header, cells, strict=True)), [f"line {line}" for line in lines[1:]])
 
 
 def read_parquet(path: Path) -> Table:

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from weakspot.core.errors import DataError
+from weakspot.core.source import Turn
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class WorkerProcesses:
     """
 
     def __init__(self, dataset: Any, workers: int, **options: Any):
-        self._lock, self._parts = Lock(), _Parts(workers)
+        self._lock, self._parts, self._made_of = Turn(), _Parts(workers), (dataset, workers, options)
         self._loader: DataLoader[Any] = DataLoader(
             _Fetching(dataset),  # type: ignore[arg-type]
             batch_sampler=self._parts,
@@ -68,6 +69,11 @@ class WorkerProcesses:
             generator=torch.Generator(),  # the user's own random numbers are left alone
             **options,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process there are other workers."""
+        dataset, workers, options = self._made_of
+        return partial(WorkerProcesses, dataset, workers, **options), ()
 
     def samples(self, positions: Sequence[int]) -> list[Any]:
         """The samples at these places, in order; `Failed` where there is none."""

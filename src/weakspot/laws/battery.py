@@ -100,7 +100,7 @@ def any_order(trial: Trial) -> None:
     _agree(trial.examine(), [("another order", trial.examine(data=shuffled))])
 
 
-class _Backwards:
+class _Backwards(Engine):
     """Another engine: shards in the opposite order, the work pickled as for another machine."""
 
     def run(self, work: Work, shards: Sequence[Shard], progress: Progress) -> None:
@@ -144,7 +144,7 @@ class _Interrupted(Exception):  # noqa: N818 - as KeyboardInterrupt
     pass
 
 
-class _Failing:
+class _Failing(Engine):
     def __init__(self, survived: int):
         self._left = survived
 

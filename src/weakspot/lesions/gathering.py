@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor
 
 from weakspot.core.errors import BadSample, ConfigError, DataError
 from weakspot.core.look import Look
@@ -36,14 +35,10 @@ class Sampling:
             )
 
 
-class Gathering(Probe):
-    """Gathers the lesions of every case: one record per lesion, per node of its graph, and per case."""
+class Looking(Probe):
+    """Looks at every case T times, and hands on the maps that come of it."""
 
     tasks: ClassVar[tuple[Task, ...]] = ("segmentation",)
-
-    lesions = Rows()
-    nodes = Rows()
-    cases = Rows()
 
     @property
     @abstractmethod
@@ -63,27 +58,24 @@ class Gathering(Probe):
         self._running.add(seen.probabilities)
 
     def close(self, ids: Sequence[str]) -> None:
-        """Cut every case of the batch into lesions."""
+        """Hand on every case of the batch."""
         batch, maps = self._batch, self._running.maps()
         del self._batch, self._running
         for place, case in enumerate(batch.ids):
-            self._keep(case, self._case(batch, maps, place))
+            try:
+                self.keep(batch, maps, place)
+            except DataError as error:
+                raise BadSample(case, f"case {case}: {error}") from error
 
-    def _case(self, batch: Batch, maps: VoxelMaps, place: int) -> CaseLesions:
-        own = {name: values[place].cpu().numpy() for name, values in vars(maps).items()}
-        intensities = batch.inputs[place].cpu().numpy()
-        if self.manner.standardise:
-            intensities = z_scored(intensities)
-        try:
-            truth = None if batch.targets is None else self._truth(batch.targets[place], own["lesion"].ndim)
-            spacing = spacing_of(batch, place, own["lesion"].ndim)
-            return case_lesions(own, intensities, truth, self.manner.cutting, spacing=spacing)
-        except DataError as error:
-            raise BadSample(batch.ids[place], f"case {batch.ids[place]}: {error}") from error
+    @abstractmethod
+    def keep(self, batch: Batch, maps: VoxelMaps, place: int) -> None:
+        """Fold the case at one place of a batch into the state; `maps` are those of the whole batch."""
 
-    def _truth(self, target: Tensor, dimensions: int) -> np.ndarray:
-        """Which voxels truly belong to a lesion, boolean; `target` holds class numbers and may have a channel of 1."""
-        numbers = target.cpu().numpy()
+    def truth(self, batch: Batch, place: int, dimensions: int) -> np.ndarray | None:
+        """Which voxels of a case truly belong to a lesion, boolean; None where that is not known."""
+        if batch.targets is None:
+            return None
+        numbers = batch.targets[place].cpu().numpy()  # class numbers, maybe with a channel of 1
         if numbers.ndim == dimensions + 1 and numbers.shape[0] == 1:
             numbers = numbers[0]
         if numbers.size and (numbers.min() < 0 or numbers.max() >= self._classes):
@@ -93,11 +85,30 @@ class Gathering(Probe):
             )
         return np.isin(numbers, np.asarray(self.manner.foreground))
 
-    def _keep(self, case: str, found: CaseLesions) -> None:
+
+class Gathering(Looking):
+    """Gathers the lesions of every case: one record per lesion, per node of its graph, and per case."""
+
+    lesions = Rows()
+    nodes = Rows()
+    cases = Rows()
+
+    def keep(self, batch: Batch, maps: VoxelMaps, place: int) -> None:
+        """Cut the case into lesions."""
+        case, found = batch.ids[place], self._case(batch, maps, place)
         count = len(found.columns["voxels"])
         self.lesions.append([case] * count, **found.columns, number=np.arange(1, count + 1))
         self.nodes.append([case] * len(found.features), place=found.nodes.places, features=found.features)
         self.cases.append([case], **{name: np.array([value], dtype=np.float64) for name, value in found.whole.items()})
+
+    def _case(self, batch: Batch, maps: VoxelMaps, place: int) -> CaseLesions:
+        own = {name: values[place].cpu().numpy() for name, values in vars(maps).items()}
+        intensities = batch.inputs[place].cpu().numpy()
+        if self.manner.standardise:
+            intensities = z_scored(intensities)
+        dimensions = own["lesion"].ndim
+        truth, spacing = self.truth(batch, place, dimensions), spacing_of(batch, place, dimensions)
+        return case_lesions(own, intensities, truth, self.manner.cutting, spacing=spacing)
 
     def gathered(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """The table of all lesions by its columns, and the arrays beside it; in the order of the cases' ids."""

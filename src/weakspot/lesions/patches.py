@@ -1,6 +1,7 @@
 """Patches of volumes to train on, and how they are varied: flips, rotation, contrast, noise and blur.
 
-The kinds are those of Lambert et al. 2022. Everything is drawn from one numpy generator, so that it can be repeated.
+The kinds are those of Lambert et al. 2022. Everything is drawn from one numpy generator, so that it can be repeated;
+noise is drawn where the patch lies, and differs between a CPU and a GPU.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ def drawn_patch(
     corner = rng.integers(room + 1)
     lesion = mask.nonzero() if rng.random() < around else mask.new_zeros((0, 3))
     if len(lesion):
-        voxel = lesion[int(rng.integers(len(lesion)))].numpy()
+        voxel = lesion[int(rng.integers(len(lesion)))].cpu().numpy()
         within = np.floor(np.multiply(size, rng.uniform(0.25, 0.75, len(size)))).astype(int)
         corner = np.clip(voxel - within, 0, room)
     where = [slice(start, start + side) for start, side in zip(corner.tolist(), size, strict=True)]
@@ -66,10 +67,16 @@ class Augmentation:
             images = mean + (images - mean) * (1 + self.contrast * rng.uniform(-1, 1))
         if rng.random() < 0.5:
             spread = float(images.std()) * self.noise * rng.uniform()
-            images = images + torch.from_numpy(rng.normal(0, spread, images.shape)).to(images.dtype)
+            images = images + spread * _normal(images, rng)
         if rng.random() < 0.5:
             images = blurred(images, self.blur * rng.uniform(0.1, 1))
         return images, mask
+
+
+def _normal(like: Tensor, rng: np.random.Generator) -> Tensor:
+    """Standard normal noise of the same shape and kind, where `like` lies."""
+    own = torch.Generator(like.device).manual_seed(int(rng.integers(2**63)))
+    return torch.randn(like.shape, generator=own, device=like.device, dtype=like.dtype)
 
 
 def rotation(axis: np.ndarray, degrees: float) -> np.ndarray:
@@ -88,7 +95,7 @@ def turned(images: Tensor, mask: Tensor, matrix: np.ndarray) -> Pair:
     """Both turned about their centre by a rotation of (x, y, z), in voxels; what comes from outside is the border's."""
     sides = np.array(mask.shape[::-1], dtype=np.float64)
     relative = matrix * sides[None] / sides[:, None]  # grid_sample counts from −1 to 1 along every axis
-    theta = torch.from_numpy(np.hstack([relative, np.zeros((3, 1))])).to(images.dtype)[None]
+    theta = torch.from_numpy(np.hstack([relative, np.zeros((3, 1))])).to(images)[None]
     grid = F.affine_grid(theta, [1, 1, *mask.shape], align_corners=False)
     image = F.grid_sample(images[None], grid, mode="bilinear", padding_mode="border", align_corners=False)[0]
     labels = F.grid_sample(
@@ -100,7 +107,8 @@ def turned(images: Tensor, mask: Tensor, matrix: np.ndarray) -> Pair:
 def blurred(images: Tensor, sigma: float) -> Tensor:
     """A Gaussian blur of each sequence, one axis after another; borders are repeated."""
     reach = max(1, int(np.ceil(3 * sigma)))
-    weights = torch.exp(-torch.arange(-reach, reach + 1, dtype=images.dtype).square() / (2 * sigma**2))
+    steps = torch.arange(-reach, reach + 1, dtype=images.dtype, device=images.device)
+    weights = torch.exp(-steps.square() / (2 * sigma**2))
     weights = weights / weights.sum()
     values = images[:, None]
     for axis in range(3):

@@ -14,7 +14,7 @@ from weakspot.core.probe import complete_options
 from weakspot.core.source import Source
 from weakspot.core.step import Step
 from weakspot.lesions.cases import Cutting
-from weakspot.lesions.gathering import Gathering, Sampling
+from weakspot.lesions.gathering import Gathering, Looking, Sampling
 from weakspot.lesions.gcn import Learning, Readout
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.model import LesionModel, Method, fit_lesion_model
@@ -73,7 +73,7 @@ class Lesions(Gathering):
         return self.finding(summary=case_summary(table, arrays), table=ordered(table), arrays=arrays)
 
 
-class Sampled(Gathering):
+class AsLesions(Looking):
     """What the probes share that look at cases as `Lesions` does."""
 
     sampling: Mapping[str, Any] = field(default_factory=dict)
@@ -90,6 +90,10 @@ class Sampled(Gathering):
     def manner(self) -> Sampling:
         """How cases are looked at and cut."""
         return self.cutter.manner
+
+
+class Sampled(AsLesions, Gathering):
+    """Gathers the lesions that `Lesions` would find."""
 
     def gathered_lesions(self) -> Finding:
         """The lesions as `Lesions` would give them."""

@@ -8,6 +8,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.options import shortened
 from weakspot.core.step import Step
 from weakspot.lesions.probes import LesionFit, Lesions, Scores, check_split
+from weakspot.lesions.volume_probe import CaseVolumes
 from weakspot.looks.samples import sampling
 
 OF_FIT = ("method", "epochs", "batch_size", "hidden", "first_rate", "last_rate", "readout", "folds", "training_cases")
@@ -22,6 +23,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     sampling: "dropout" (default), "members" of an ensemble or of stored samples, or {flips: [axes], of: …}.
     trained_on: ids of the cases that the network was trained on, or a file with one in each line.
     patient: a pattern that names the patient at the beginning of a case's id.
+    volumes: true, or options of `CaseVolumes`: keep the volumes in the Run, so that the viewer can show them.
     method, epochs, batch_size, hidden, first_rate, last_rate, readout, folds, training_cases: as in `LesionFit`.
     All other options are those of `Lesions`.
 
@@ -30,7 +32,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     """
     own = dict(options)
     split, splits, patient = own.pop("fit", None), own.pop("splits", ("test",)), own.pop("patient", None)
-    training = {name: own.pop(name) for name in OF_FIT if name in own}
+    training, volumes = {name: own.pop(name) for name in OF_FIT if name in own}, own.pop("volumes", False)
     if "sampling" in own:
         own["look"] = sampling(own.pop("sampling"), seed=own.get("seed", 0))
     if "trained_on" in own:
@@ -38,6 +40,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     if isinstance(splits, str) or not all(isinstance(name, str) for name in splits):
         raise ConfigError(f"splits is {shortened(splits)}: expected a list of splits, such as [validation, test]")
     found = [Step.of(Lesions, split=name, **own) for name in splits]
+    found += [_volumes(volumes, name, own) for name in splits if volumes is not False]
     if split is None:
         if training:
             raise ConfigError(f"{next(iter(training))} says how to fit a lesion model: say on which split with fit")
@@ -47,6 +50,12 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     model = Step.of(LesionFit, split=split, **shared, **training)
     scores = Step(Scores, {**Step.of(Scores, **shared).options}, "test", {"model": model})
     return [*found, scores]
+
+
+def _volumes(given: Any, split: str, sampling: Mapping[str, Any]) -> Step:
+    if not isinstance(given, bool | Mapping):
+        raise ConfigError(f"volumes is {shortened(given)}: expected true, or options such as {{sequences: [0]}}")
+    return Step.of(CaseVolumes, split=split, sampling=sampling, **({} if isinstance(given, bool) else given))
 
 
 def case_ids(given: Any) -> tuple[str, ...]:

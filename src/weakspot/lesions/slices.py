@@ -1,4 +1,4 @@
-"""Pictures of lesions: slices in three planes, outlines coloured by the probability of a false positive. Pillow only.
+"""Pictures of lesions: slices in three planes, outlines coloured by the probability of a false positive. Never torch.
 
 Volumes are (z, y, x), turned so that x points to the patient's right, y to the front and z up (RAS). They are shown as
 radiologists do: the patient's right is on the left, the front and the top of the head are up.
@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
-from scipy import ndimage
 
 from weakspot.core.errors import DataError
 
@@ -18,8 +17,11 @@ SKY, YELLOW, VERMILION = (86, 180, 233), (240, 228, 66), (213, 94, 0)
 UNKNOWN = (220, 220, 220)
 """For lesions without a probability."""
 PLANES = ("axial", "coronal", "sagittal")
-_LETTERS = {"axial": ("R", "L", "A", "P"), "coronal": ("R", "L", "S", "I"), "sagittal": ("A", "P", "S", "I")}
+LETTERS = {"axial": ("R", "L", "A", "P"), "coronal": ("R", "L", "S", "I"), "sagittal": ("A", "P", "S", "I")}
 """Where the left, right, upper and lower edge of each plane lie in the patient."""
+TRUTH = (204, 121, 167)
+"""Of the true lesions: reddish purple of the same palette, which the colours between the others never come near."""
+_DASH = 4
 _GAP, _TITLE, _TICK, _TEXT = 6, 20, 10, 13
 _WHITE, _BLACK, _INK = (255, 255, 255), (0, 0, 0), (40, 40, 40)
 
@@ -91,6 +93,8 @@ def slice_sheet(scene: Scene, shown: Sequence[Shown], *, height: int = 300) -> n
 
 def _cropped(scene: Scene, shown: Sequence[Shown]) -> tuple[Scene, list[Shown]]:
     """Without the background that has everywhere the value of the first voxel, as in images without a skull."""
+    from scipy import ndimage  # takes long to load, and the viewer does without
+
     inside = (scene.image != scene.image[0, 0, 0]) | (scene.labels > 0)
     if not inside.any():
         return scene, list(shown)
@@ -122,12 +126,61 @@ def intensity_window(image: np.ndarray) -> tuple[float, float]:
     return float(low), float(high if high > low else low + 1)
 
 
+def levels(values: np.ndarray, window: tuple[float, float]) -> np.ndarray:
+    """Intensities as grey, from 0 at the low end of the window to 255 at its high end; float32."""
+    low, high = window
+    with np.errstate(over="ignore"):  # of a window of almost no width
+        return np.asarray(np.clip((values - low) / (high - low), 0, 1), dtype=np.float32) * np.float32(255)
+
+
+def enlarged_labels(labels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Labels (rows, columns) on `size` (width, height) pixels, each that of the nearest voxel."""
+    return np.asarray(Image.fromarray(labels.astype(np.int32)).resize(size, Image.Resampling.NEAREST))
+
+
+def outline_layer(
+    labels: np.ndarray,
+    truth: np.ndarray | None,
+    probability: np.ndarray,
+    below: float,
+    size: tuple[int, int],
+    *,
+    width: int = 1,
+) -> np.ndarray:
+    """Outlines alone, to be laid over a slice: uint8 (height, width, 4), transparent between them.
+
+    labels: of a slice, as `plane` cuts it; probability: as in `Scene`. Lesions whose probability is not below `below`
+    are dropped: dashed in grey and black; those without one are kept. truth: where true lesions are, in purple below
+    the others. size: of the layer, (width, height). width: of the lines, in pixels.
+    """
+    layer = np.zeros((size[1], size[0], 4), dtype=np.uint8)
+    if truth is not None:
+        layer[_thick(enlarged_labels(truth, size), width)] = (*TRUTH, 255)
+    large = enlarged_labels(labels, size)
+    rows, columns = np.nonzero(_thick(large, width))
+    own = large[rows, columns] - 1
+    dashed = np.where(((rows + columns) // _DASH % 2 == 0)[:, None], UNKNOWN, _BLACK)
+    layer[rows, columns, :3] = np.where((probability >= below)[own][:, None], dashed, ramp(probability)[own])
+    layer[rows, columns, 3] = 255
+    return layer
+
+
 def outlines(labels: np.ndarray) -> np.ndarray:
     """The pixels of each label that touch another one or none, boolean, of the labels' shape."""
     padded = np.pad(labels, 1)
     inner = padded[1:-1, 1:-1]
-    around = [padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]]
-    return np.asarray((inner > 0) & np.any([inner != other for other in around], axis=0))
+    edge = inner != padded[:-2, 1:-1]
+    for other in (padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]):
+        edge |= inner != other
+    return np.asarray(edge & (inner > 0))
+
+
+def _thick(labels: np.ndarray, width: int) -> np.ndarray:
+    """Outlines of several pixels, inwards."""
+    edge = np.zeros(labels.shape, dtype=bool)
+    for _ in range(width):
+        edge |= outlines(np.where(edge, 0, labels))
+    return edge
 
 
 def _panel(scene: Scene, name: str, own: Shown, scale: float, window: tuple[float, float]) -> Image.Image:
@@ -135,10 +188,8 @@ def _panel(scene: Scene, name: str, own: Shown, scale: float, window: tuple[floa
     rows, columns = (side * scale for place, side in enumerate(scene.spacing) if place != axis)
     grey, labels = plane(scene.image, name, own.centre), plane(scene.labels, name, own.centre)
     size = (max(1, round(grey.shape[1] * columns)), max(1, round(grey.shape[0] * rows)))
-    levels = np.clip((grey - window[0]) / (window[1] - window[0]), 0, 1).astype(np.float32) * 255
-    pixels = Image.fromarray(levels).resize(size, Image.Resampling.BILINEAR).convert("L").convert("RGB")
-    picture = np.array(pixels)
-    large = np.asarray(Image.fromarray(labels.astype(np.int32)).resize(size, Image.Resampling.NEAREST))
+    pixels = Image.fromarray(levels(grey, window)).resize(size, Image.Resampling.BILINEAR).convert("L").convert("RGB")
+    picture, large = np.array(pixels), enlarged_labels(labels, size)
     edge = outlines(large)
     picture[edge] = ramp(scene.probability)[large[edge] - 1]
     panel = Image.fromarray(picture)
@@ -154,7 +205,7 @@ def _marks(panel: Image.Image, scene: Scene, name: str, own: Shown) -> None:
     for line in ((x, 0, x, _TICK), (x, height - _TICK, x, height), (0, y, _TICK, y), (width - _TICK, y, width, y)):
         draw.line(line, fill=_WHITE)
     if scene.oriented:
-        left, right, up, down = _LETTERS[name]
+        left, right, up, down = LETTERS[name]
         places = ((3, height / 2, left, "lm"), (width - 3, height / 2, right, "rm"))
         for at_x, at_y, letter, anchor in (*places, (width / 2, 2, up, "ma"), (width / 2, height - 2, down, "md")):
             draw.text((at_x, at_y), letter, _WHITE, _font(), anchor, stroke_width=3, stroke_fill=_BLACK)

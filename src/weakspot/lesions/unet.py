@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +142,8 @@ def train_unet(
     """A trained copy of a segmentation network, in evaluation mode.
 
     train, validation: cases with masks, of which none may be in both. checkpoints: a folder; interrupted, the same call
-    goes on after the last whole epoch and ends with the same weights on the same machine.
+    goes on after the last whole epoch and ends with the same weights on the same machine; so does a call for more
+    epochs after one for fewer. device: where patches are augmented and the network is trained.
     """
     how, told = recipe or UNetRecipe(), progress or Silent()
     both = sorted(set(train.ids) & set(validation.ids if validation else ()))
@@ -154,6 +155,8 @@ def train_unet(
     kept = None if checkpoints is None else checkpoints / _key(net, train, validation, how)
     optimiser = torch.optim.Adam(twin.parameters(), lr=how.learning_rate)
     course = Course() if kept is None else _load(kept, twin, optimiser)
+    if course.epochs > how.epochs:
+        raise ConfigError(f"{kept} holds {course.epochs} epochs, and {how.epochs} are asked for: give another folder")
     told.begin("training the network", total=how.epochs * len(train.ids), done=course.epochs * len(train.ids))
     try:
         with torch.random.fork_rng(), torch.enable_grad():
@@ -171,7 +174,8 @@ def train_unet(
 def _key(net: nn.Module, train: Source, validation: Source | None, how: UNetRecipe) -> str:
     """Names what a training depends on, so that another one never meets its checkpoints."""
     start = Subject(net, task="segmentation").fingerprint()
-    return digest([start, train.fingerprint(), validation and validation.fingerprint(), how])[:16]
+    lasting = replace(how, epochs=1, patience=1)  # a longer training begins as a shorter one
+    return digest([start, train.fingerprint(), validation and validation.fingerprint(), lasting])[:16]
 
 
 def _epoch(
@@ -182,8 +186,8 @@ def _epoch(
     torch.manual_seed(int(rng.integers(2**31)))
     net.train()
     device = next(net.parameters()).device
-    for inputs, targets in _batches(train, how, rng):
-        loss = dice_cross_entropy(net(inputs.to(device)), targets.to(device))
+    for inputs, targets in _batches(train, how, rng, device):
+        loss = dice_cross_entropy(net(inputs), targets)
         if not torch.isfinite(loss):
             raise SubjectError(f"the loss is {loss.item()} in epoch {number + 1}: lower the learning rate")
         optimiser.zero_grad()
@@ -192,14 +196,17 @@ def _epoch(
         told.advance(len(inputs))
 
 
-def _batches(train: Source, how: UNetRecipe, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-    """One patch of each case, in random order; cases are read one at a time."""
+def _batches(
+    train: Source, how: UNetRecipe, rng: np.random.Generator, device: torch.device
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """One patch of each case, in random order; cases are read one at a time, and patches augmented on the device."""
     order = rng.permutation(len(train.ids))
     for start in range(0, len(order), how.batch_size):
         drawn = []
         for place in order[start : start + how.batch_size]:
             case = train.read(np.array([place]))
-            patch = drawn_patch(case.inputs[0], case.known_targets[0], how.patch, rng, around=how.around_lesions)
+            cut = drawn_patch(case.inputs[0], case.known_targets[0], how.patch, rng, around=how.around_lesions)
+            patch = cut[0].to(device), cut[1].to(device)
             drawn.append(patch if how.augmentation is None else how.augmentation(*patch, rng))
         yield torch.stack([image for image, _ in drawn]), torch.stack([mask for _, mask in drawn])
 

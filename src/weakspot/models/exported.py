@@ -75,6 +75,7 @@ def load_exported(path: str | Path) -> "nn.Module | FixedBatchModel":
     if smallest == largest:
         return FixedBatchModel(file, module, int(smallest))
     module.register_forward_pre_hook(_BatchLimits(file.name, smallest, largest))
+    module.travels_as = load_exported, (file.resolve(),)  # type: ignore[assignment]  # torch's own cannot be pickled
     return module
 
 
@@ -91,6 +92,10 @@ class FixedBatchModel:
             f"{self._path.name} was exported for batches of {self._size}: samples are run {self._size} at a time, and "
             "questions about layers cannot be asked; export it with dynamic_shapes to free the batch size",
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process reads the file again."""
+        return load_exported, (self._path.resolve(),)
 
     def fingerprint(self) -> str:
         """Of the file."""

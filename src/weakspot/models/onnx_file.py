@@ -1,5 +1,6 @@
 """An ONNX file as a black box: its outputs can be asked for, its layers cannot be looked into."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,11 +33,15 @@ class OnnxModel:
     def __init__(self, path: str | Path, *, channels: Literal["first", "last"] = "first", device: str = "auto"):
         if channels not in ("first", "last"):
             raise ConfigError(f"channels is {channels!r}: expected 'first' or 'last'")
-        self._path, self._channels = Path(path), channels
-        self._session = _session(self._path, device)
+        self._path, self._channels, self._device = Path(path), channels, device
+        self._session, self._threads = _session(self._path, device), torch.get_num_threads()
         self._input = _only_input(self._path, self._session.get_inputs())
         self._outputs = [output.name for output in self._session.get_outputs()]
         self.fixed_batch = self._input.shape[0] if self._input.shape and type(self._input.shape[0]) is int else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the file again."""
+        return partial(OnnxModel, self._path, channels=self._channels, device=self._device), ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -63,6 +68,8 @@ class OnnxModel:
 
     def _run(self, inputs: Tensor) -> Any:
         given = self._as_wanted(inputs)
+        if self._threads != torch.get_num_threads():  # a session keeps the number that it began with
+            self._session, self._threads = _session(self._path, self._device), torch.get_num_threads()
         try:
             values = self._session.run(self._outputs, {self._input.name: given})
         except Exception as error:  # onnxruntime has exceptions of its own, which share no base

@@ -2,6 +2,7 @@
 
 from weakspot.repair.balancing import Repeated, balanced, balanced_places
 from weakspot.repair.comparing import Answers, compared
+from weakspot.repair.kept import Kept
 from weakspot.repair.labelled import Labelled, held_out, targets_of
 from weakspot.repair.proving import RetrainingData, proved
 from weakspot.repair.training import Batches, Recipe, retrained
@@ -10,6 +11,7 @@ from weakspot.repair.varied import VariedSource
 __all__ = [
     "Answers",
     "Batches",
+    "Kept",
     "Labelled",
     "Recipe",
     "Repeated",

@@ -30,6 +30,16 @@ def balanced_places(clusters: np.ndarray, *, seed: int = 0) -> np.ndarray:
     return np.concatenate([[*own, *rng.choice(own, largest - len(own))] for own in members]).astype(np.int64)
 
 
+def repeated_places(count: int, size: int, *, seed: int = 0) -> np.ndarray:
+    """Places of samples, `size` in all and at least each once: the rest drawn again, with replacement.
+
+    >>> sorted(set(repeated_places(3, 8).tolist())), len(repeated_places(3, 8))
+    ([0, 1, 2], 8)
+    """
+    again = np.random.default_rng(seed).integers(count, size=max(0, size - count))
+    return np.concatenate([np.arange(count), again])
+
+
 class Repeated:
     """Samples of a source, some several times; the second copy of `a` has the id `a~2`.
 

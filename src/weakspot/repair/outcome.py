@@ -15,6 +15,7 @@ UNSAFE = "unsafe set"
 _KEYS = {
     "unsafe set": "unsafe_set",
     "random images": "random_images",
+    "random images repeated": "random_images_repeated",
     "failing images": "failing_images",
     "training set alone": "training_set_alone",
 }

@@ -15,13 +15,13 @@ from weakspot.core.finding import Finding
 from weakspot.core.progress import Progress
 from weakspot.core.source import Source, Subset, check_ids
 from weakspot.core.subject import Subject
-from weakspot.repair.balancing import balanced
+from weakspot.repair.balancing import Repeated, balanced, repeated_places
 from weakspot.repair.comparing import Answers
 from weakspot.repair.labelled import held_out
 from weakspot.repair.outcome import Outcome, retraining_finding
 from weakspot.repair.training import Loss, Recipe, TrainFunction, check_apart, retrained
 
-Method = Literal["unsafe set", "random images", "failing images", "training set alone"]
+Method = Literal["unsafe set", "random images", "failing images", "random images repeated", "training set alone"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
@@ -76,7 +76,9 @@ def proved(
     """Retrain `repeats` times on the balanced unsafe set, and on each baseline, and compare all by the test set.
 
     HUDD's experiment (Fahmy et al. 2021, RQ2). With B labelled samples in the unsafe set, the baselines are B random
-    samples of the pool, and those of the same B that the model fails on; "training set alone" adds none.
+    samples of the pool, and those of the same B that the model fails on. Two controls: "random images repeated" draws
+    the same B again and again until they are as many as the balanced unsafe set, so that both weigh the same beside the
+    training set; "training set alone" adds none.
 
     recipe: how to train; repeat r has the recipe's seed plus r. methods: which to compare with the unsafe set; by
     default random and failing images where there is a pool. validation: a source, or the share of each method's own B
@@ -129,7 +131,7 @@ def _chosen_methods(methods: Sequence[Method] | None, data: RetrainingData) -> l
     odd = [method for method in chosen if method not in METHODS]
     if odd:
         raise ConfigError(f"there is no method {odd[0]!r}: choose from {', '.join(METHODS)}")
-    baselines = [method for method in chosen if method in METHODS[1:3]]
+    baselines = [method for method in chosen if method in METHODS[1:4]]
     if baselines and (data.pool is None or len(data.pool.ids) < len(data.unsafe.ids)):
         raise DataError(
             f"{baselines[0]} are drawn from a pool of samples with targets, at least as many as the unsafe set has "
@@ -144,19 +146,23 @@ def _new_samples(
     """What a method adds to the training set, and what it is judged by."""
     if method == "training set alone":
         return None, None if isinstance(validation, int | float) else validation
-    labelled = data.unsafe if method == "unsafe set" else _drawn(data, seed)
-    if not isinstance(validation, int | float):
-        rest, judged = labelled, validation
-    elif validation:
-        rest, judged = held_out(labelled, validation, seed=seed)
-    else:
-        rest, judged = labelled, None
+    rest, judged = _parted(data.unsafe if method == "unsafe set" else _drawn(data, seed), validation, seed)
     if method == "unsafe set":
         return balanced(rest, data.clusters, seed=seed), judged
+    if method == "random images repeated":
+        size = len(balanced(_parted(data.unsafe, validation, seed)[0], data.clusters).ids)
+        return Repeated(rest, repeated_places(len(rest.ids), size, seed=seed)), judged
     if method == "failing images":
         failing = np.flatnonzero(_wrong(subject, rest, data.threshold))
         return (Subset(rest, failing) if len(failing) else None), judged
     return rest, judged
+
+
+def _parted(labelled: Source, validation: float | Source, seed: int) -> tuple[Source, Source | None]:
+    """What is trained on, and what a training is judged by."""
+    if not isinstance(validation, int | float):
+        return labelled, validation
+    return held_out(labelled, validation, seed=seed) if validation else (labelled, None)
 
 
 def _drawn(data: RetrainingData, seed: int) -> Source:

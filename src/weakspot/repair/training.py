@@ -66,9 +66,8 @@ class Batches:
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         rng = np.random.default_rng([self._recipe.seed, self._epoch])
         self._epoch += 1
-        for batch in shuffled(self._sources, self._recipe.batch_size, rng):
-            there = batch.to(self._subject.device)
-            yield self._subject.prepared(there.inputs), there.known_targets
+        for batch in shuffled(self._sources, self._recipe.batch_size, rng, device=self._subject.device):
+            yield self._subject.prepared(batch.inputs), batch.known_targets
 
 
 TrainFunction = Callable[..., Any]
@@ -139,7 +138,10 @@ def check_apart(sources: Sequence[Source], validation: Source | None) -> None:
 
 def _alike(one: Subset, other: Subset) -> bool:
     """Whether any two samples of the same name are equal."""
-    images = [dict(zip(each.ids, each.read(np.arange(len(each.ids))).inputs, strict=True)) for each in (one, other)]
+    there = torch.device("cpu")  # one may be kept on a GPU and the other not
+    images = [
+        dict(zip(each.ids, each.read(np.arange(len(each.ids))).to(there).inputs, strict=True)) for each in (one, other)
+    ]
     return any(torch.equal(image, images[1][name]) for name, image in images[0].items())
 
 
@@ -210,7 +212,8 @@ class _Training:
         """Once over all data; what is drawn depends on seed and epoch alone, so that a training can go on anywhere."""
         torch.manual_seed(int(np.random.SeedSequence([self.recipe.seed, number]).generate_state(1)[0]))
         self.model.train()
-        for batch in shuffled(self.sources, self.recipe.batch_size, np.random.default_rng([self.recipe.seed, number])):
+        rng = np.random.default_rng([self.recipe.seed, number])
+        for batch in shuffled(self.sources, self.recipe.batch_size, rng, device=self.twin.device):
             loss = self._loss(batch)
             if not torch.isfinite(loss):
                 raise SubjectError(
@@ -236,13 +239,19 @@ class _Training:
         return sum(float(self._loss(batch)) * len(batch) for batch in batches) / count
 
 
-def shuffled(sources: Sequence[Source], batch_size: int, rng: np.random.Generator) -> Iterator[Batch]:
-    """All samples of all sources once, in random order; a batch may hold samples of several."""
+def shuffled(
+    sources: Sequence[Source], batch_size: int, rng: np.random.Generator, *, device: torch.device | None = None
+) -> Iterator[Batch]:
+    """All samples of all sources once, in random order; a batch may hold samples of several.
+
+    device: where the batches go, already while they are read; by default the processor's memory.
+    """
+    to = torch.device("cpu") if device is None else device
     places = np.concatenate([np.full(len(source.ids), i) for i, source in enumerate(sources)])
     within = np.concatenate([np.arange(len(source.ids)) for source in sources])
 
     def read(chosen: np.ndarray) -> Batch:
-        parts = [sources[i].read(within[chosen[places[chosen] == i]]) for i in np.unique(places[chosen])]
+        parts = [sources[i].read(within[chosen[places[chosen] == i]]).to(to) for i in np.unique(places[chosen])]
         alike = parts[0].known_targets.shape[1:]  # one number per sample may stand as (samples,) or (samples, 1)
         return Batch(
             ids=tuple(name for part in parts for name in part.ids),

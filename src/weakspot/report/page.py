@@ -30,6 +30,8 @@ CAUTIONS = {
 _REMINDERS = {
     "coverage": "Coverage is no measure of quality by itself: a map of what the inputs reach, never a verdict."
 }
+_DATA = "data."
+"""How the names of Findings begin that describe the inputs and answer no question."""
 _MOST_CLASSES = 30
 
 
@@ -114,7 +116,7 @@ def _rooms(sections: list[Section]) -> list[Room]:
 
 
 def _room(section: Section) -> str:
-    return GROUNDWORK if section.used_by else _room_of(section.name)
+    return GROUNDWORK if section.used_by or section.name.startswith(_DATA) else _room_of(section.name)
 
 
 def _room_of(name: str) -> str:

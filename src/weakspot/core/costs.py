@@ -1,0 +1,125 @@
+"""What a plan will cost on an engine: time, memory and disk, from a measured warm-up."""
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from weakspot.core.engine import Engine, Footprint, LocalEngine
+from weakspot.core.examine import ShardWork, finish, read_state, run_job
+from weakspot.core.finding import Finding
+from weakspot.core.job import Execution, Job
+from weakspot.core.plan import Plan, PlannedPass, findings_by_request, request_of
+from weakspot.core.probe import Probe
+from weakspot.core.progress import Silent
+from weakspot.core.run import Run
+from weakspot.core.source import Source, limited, with_made_splits
+from weakspot.core.subject import Subject
+from weakspot.core.threads import torch_threads
+from weakspot.core.viewing import schedule
+
+_TRIED = 4
+"""Batches that each worker tries."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a pass will cost; the memory is the most that was seen until the end of its trial."""
+
+    planned: PlannedPass
+    samples: int
+    forward_passes: int
+    seconds: float
+    row_bytes: int
+    state_bytes: int
+    reused: tuple[str, ...]
+    footprint: Footprint
+
+
+def costs(
+    plan: Plan,
+    subject: Subject,
+    data: Mapping[str, Source],
+    run: Run | None,
+    *,
+    execution: Execution | None = None,
+    engine: Engine | None = None,
+) -> Iterator[Cost]:
+    """Say for each pass what it will cost, by trying a few batches; nothing is written to the Run."""
+    plan.check(data)
+    worker, asked = engine or LocalEngine(), execution or Execution()
+    how = replace(asked, threads=asked.threads or worker.usual_threads)
+    data = with_made_splits(data, (step.split for step in plan.steps))
+    found: dict[str, Finding] = {}
+    model, there = (subject.fingerprint(), findings_by_request(run)) if run else ("", {})
+    with tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch, subject.borrowed():
+        for planned in plan.passes():
+            source, steps = data[planned.split], planned.steps
+            requests = {s.key: request_of(s, found, model, source.fingerprint()) for s in steps}
+            found |= {key: there[request] for key, request in requests.items() if request in there}
+            missing = [step for step in steps if step.key not in found]
+            probes = [step.build(found) for step in missing]
+            computed = {step.key for step in missing}
+            reused = tuple(plan.names[s.key] for s in steps if s.key not in computed)
+            if not missing:
+                yield Cost(planned, len(source.ids), 0, 0.0, 0, 0, reused, worker.footprint())
+                continue
+            job = _trial(subject, source, probes, how, Path(scratch), worker)
+            yield _measured(planned, len(source.ids), job, reused, how, worker)
+            for index, step in enumerate(missing):
+                found[step.key] = finish(job, index)
+
+
+def _trial(
+    subject: Subject, source: Source, probes: Sequence[Probe], how: Execution, work: Path, engine: Engine
+) -> Job:
+    """A job over a few batches for each worker, after a first sample has warmed everything up."""
+    device = engine.device(subject)
+    first = Job(subject, limited(source, 1), probes, how, work, device=device)
+    missing = [shard for shard in first.shards() if shard.missing]
+    with torch_threads(how.threads):
+        for shard in missing:
+            engine.warm_up(ShardWork(first), shard, Silent())
+    each = _TRIED * how.batch_size
+    few = limited(source, each * engine.footprint().workers)
+    return Job(subject, few, probes, replace(how, shard_size=each), work, device=device)
+
+
+def _measured(
+    planned: PlannedPass, samples: int, trial: Job, reused: tuple[str, ...], how: Execution, engine: Engine
+) -> Cost:
+    begun = time.perf_counter()
+    run_job(trial, engine=engine)
+    seconds, tried, taken = time.perf_counter() - begun, len(trial.source.ids), engine.footprint()
+    once = max(0.0, seconds - engine.busy_seconds / taken.workers)
+    return Cost(
+        planned,
+        samples,
+        forward_passes=len(schedule(trial.probes, trial.subject, trial.setting)),
+        seconds=once + engine.busy_seconds / tried * busiest(samples, how.shard_size, taken.workers),
+        row_bytes=_row_bytes(trial) * samples // tried,
+        state_bytes=_state_bytes(trial),
+        reused=reused,
+        footprint=taken,
+    )
+
+
+def busiest(samples: int, shard_size: int, workers: int) -> int:
+    """Samples of the worker that gets most: shards are not divided.
+
+    >>> busiest(5000, 1024, 1), busiest(5000, 1024, 2), busiest(5000, 1024, 64)
+    (5000, 3072, 1024)
+    """
+    shards = -(-samples // shard_size)
+    return min(samples, -(-shards // workers) * shard_size)
+
+
+def _row_bytes(job: Job) -> int:
+    folders = [job.shard_folder(i, shard.number) for i in range(len(job.probes)) for shard in job.shards()]
+    return sum(path.stat().st_size for folder in folders for path in folder.iterdir() if path.name != "state.npz")
+
+
+def _state_bytes(job: Job) -> int:
+    folders = [job.shard_folder(index, 0) for index in range(len(job.probes))]
+    return sum(array.nbytes for folder in folders for array in read_state(folder).values())

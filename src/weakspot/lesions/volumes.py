@@ -1,0 +1,192 @@
+"""Cases as a Run keeps them to be looked at: images, the lesions found in them, the truth. Read without torch.
+
+The Finding `lesions.case_volumes` has a row per case in its table and three arrays per case: `image_0000` (sequences,
+z, y, x) in 16 bits, `lesions_0000` (voxels, 2), the place of each voxel that belongs to a lesion and that lesion's
+number, and `truth_0000`, the places of true lesions' voxels. Places count through the volume in C order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.core.errors import RunError
+from weakspot.core.finding import Finding
+from weakspot.lesions.slices import PLANES
+
+VOLUMES = "lesions.case_volumes"
+COLUMNS = ("case", "z", "y", "x", "spacing_z", "spacing_y", "spacing_x", "axes", "truth")
+PER_SEQUENCE = ("scale", "offset", "low", "high", "smallest", "largest")
+"""Arrays (cases, sequences): intensity = scale · stored + offset; a window that shows it well, and the whole range."""
+_WAYS = ("SI", "AP", "RL")
+"""Where z, y and x point to in RAS, and where they point to turned round."""
+_STEPS = 65534
+
+
+def sixteen_bits(image: np.ndarray) -> tuple[NDArray[np.int16], float, float]:
+    """Intensities as int16 with the scale and offset that lead back; whole numbers that fit stay what they are.
+
+    >>> sixteen_bits(np.array([-3.0, 7.0]))
+    (array([-3,  7], dtype=int16), 1.0, 0.0)
+    >>> stored, scale, offset = sixteen_bits(np.array([0.0, 0.25, 0.5]))
+    >>> (stored * scale + offset).round(4).tolist()
+    [0.0, 0.25, 0.5]
+    """
+    low, high = float(image.min()), float(image.max())
+    if low >= -(1 << 15) and high < 1 << 15 and (np.rint(image) == image).all():
+        return image.astype(np.int16), 1.0, 0.0
+    scale, offset = (high - low) / _STEPS or 1.0, (high + low) / 2
+    return np.rint((image.astype(np.float64) - offset) / scale).astype(np.int16), scale, offset
+
+
+def known_axes(axes: str) -> str:
+    """Where x, y and z point to; empty where that is not said of each.
+
+    >>> known_axes("LPS"), known_axes("LRS")
+    ('LPS', '')
+    """
+    return axes if len(axes) == 3 and all(sum(letter in way for letter in axes) == 1 for way in _WAYS) else ""
+
+
+def turns(axes: str) -> tuple[list[int], list[bool]]:
+    """Which axes of an array (z, y, x) become z, y and x of RAS, and which of them must be turned round.
+
+    axes: where x, y and z point to. Where that is not known, everything stays as it is.
+
+    >>> turns("LPS"), turns("PSR")
+    (([0, 1, 2], [False, True, True]), ([1, 2, 0], [False, True, False]))
+    """
+    letters = known_axes(axes)[::-1] or "SAR"
+    order = [next(place for place, letter in enumerate(letters) if letter in way) for way in _WAYS]
+    return order, [letters[place] == way[1] for place, way in zip(order, _WAYS, strict=True)]
+
+
+@dataclass(frozen=True)
+class Volume:
+    """One case, turned to RAS where its axes are known.
+
+    image: (sequences, z, y, x), mapped from the disk. voxels: (voxels, 3), those that belong to a lesion, and `numbers`
+    which one. truth: (voxels, 3) of the true lesions, None where they are not known. spacing: millimetres along z, y,
+    x. axes: where x, y and z of the kept array point to, empty where that is not known.
+    """
+
+    case: str
+    image: np.ndarray
+    voxels: NDArray[np.int32]
+    numbers: np.ndarray
+    truth: NDArray[np.int32] | None
+    spacing: tuple[float, float, float]
+    axes: str
+    per_sequence: NDArray[np.float64]
+    """What `PER_SEQUENCE` names, (6, sequences)."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the turned volume, (z, y, x)."""
+        z, y, x = self.image.shape[1:]
+        return z, y, x
+
+    @property
+    def oriented(self) -> bool:
+        """Whether it is known where its axes point to."""
+        return bool(self.axes)
+
+    def placed(self, centres: np.ndarray) -> NDArray[np.float64]:
+        """Places (z, y, x) of the kept array, such as a lesion's centre, in the turned volume; both (places, 3)."""
+        order, turned = turns(self.axes)
+        moved = np.asarray(centres, dtype=np.float64).reshape(-1, 3)[:, order]
+        return np.where(turned, np.subtract(self.shape, 1) - moved, moved)
+
+    def intensities(self, sequence: int, plane: str, index: int) -> NDArray[np.float64]:
+        """One slice of one sequence, as it is shown: both axes turned round."""
+        scale, offset = self.per_sequence[:2, sequence]
+        stored = np.take(self.image[sequence], index, PLANES.index(plane))
+        return np.asarray(stored[::-1, ::-1] * scale + offset)
+
+    def labels(self, plane: str, index: int) -> NDArray[np.int32]:
+        """The numbers of the lesions in one slice, as it is shown; 0 where there is none."""
+        return self._slice(self.voxels, self.numbers, plane, index)
+
+    def true_lesions(self, plane: str, index: int) -> NDArray[np.int32] | None:
+        """Where true lesions are in one slice, 1 there."""
+        return None if self.truth is None else self._slice(self.truth, np.ones(len(self.truth)), plane, index)
+
+    def _slice(self, voxels: np.ndarray, values: np.ndarray, plane: str, index: int) -> NDArray[np.int32]:
+        axis = PLANES.index(plane)
+        rows, columns = (place for place in range(3) if place != axis)
+        own = np.flatnonzero(voxels[:, axis] == index)
+        found = np.zeros((self.shape[rows], self.shape[columns]), dtype=np.int32)
+        found[voxels[own, rows], voxels[own, columns]] = values[own]
+        return found[::-1, ::-1]
+
+
+def open_volume(finding: Finding, number: int) -> Volume:
+    """A case of the Finding of `CaseVolumes`, by its place in the table; a damaged one is refused."""
+    try:
+        return _opened(finding, number)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise RunError(f"{finding.name} is damaged: case {number}: {error}; examine again") from error
+
+
+def _opened(finding: Finding, number: int) -> Volume:
+    row = case_rows(finding)[number]
+    shape = tuple(int(row[axis]) for axis in "zyx")
+    image = finding.arrays[f"image_{number:04d}"]
+    if image.dtype != np.int16 or image.ndim != 4 or image.shape[1:] != shape or 0 in shape:
+        raise ValueError(f"its image is {image.dtype} {image.shape}, expected int16 (sequences, {shape})")
+    found = np.asarray(finding.arrays[f"lesions_{number:04d}"], dtype=np.int64).reshape(-1, 2)
+    if len(found) and not 0 < found[:, 1].min() <= found[:, 1].max() <= len(found):
+        raise ValueError(f"its lesions have numbers from {found[:, 1].min()} to {found[:, 1].max()}")
+    truth = finding.arrays[f"truth_{number:04d}"] if row["truth"] else None
+    per_sequence = np.stack([finding.arrays[name][number] for name in PER_SEQUENCE]).astype(np.float64)
+    if per_sequence.shape != (len(PER_SEQUENCE), len(image)) or not np.isfinite(per_sequence).all():
+        raise ValueError(f"of {len(image)} sequences the scales are {per_sequence.tolist()}")
+    kept = Volume(
+        case=str(row["case"]),
+        image=image,
+        voxels=_voxels(found[:, 0], shape),
+        numbers=found[:, 1],
+        truth=None if truth is None else _voxels(np.asarray(truth, dtype=np.int64), shape),
+        spacing=tuple(_length(row[f"spacing_{axis}"]) for axis in "zyx"),  # type: ignore[arg-type]
+        axes=known_axes(str(row["axes"])),
+        per_sequence=per_sequence,
+    )
+    return _turned(kept)
+
+
+def case_rows(finding: Finding) -> list[dict[str, Any]]:
+    """The rows of the table of cases."""
+    if finding.table is None or not set(COLUMNS) <= set(finding.table.column_names):
+        raise RunError(f"{finding.name} is damaged: it has no table of cases; examine again")
+    return finding.table.to_pylist()  # type: ignore[no-any-return]
+
+
+def _length(value: object) -> float:
+    """Millimetres; 1 where they are not known, or cannot be true."""
+    return value if isinstance(value, float) and 1e-6 < value < 1e6 else 1.0
+
+
+def _voxels(places: np.ndarray, shape: Sequence[int]) -> NDArray[np.int32]:
+    return np.stack(np.unravel_index(places, tuple(shape)), 1).astype(np.int32)
+
+
+def _turned(kept: Volume) -> Volume:
+    """The same case in RAS; the image is a view, nothing of it is read."""
+    order, turned = turns(kept.axes)
+    way = [slice(None, None, -1 if back else None) for back in turned]
+    z, y, x = (kept.spacing[place] for place in order)
+    return replace(
+        kept,
+        image=kept.image.transpose(0, *(1 + place for place in order))[(slice(None), *way)],
+        voxels=_moved(kept, kept.voxels, order, turned),
+        truth=None if kept.truth is None else _moved(kept, kept.truth, order, turned),
+        spacing=(z, y, x),
+    )
+
+
+def _moved(kept: Volume, voxels: np.ndarray, order: list[int], turned: list[bool]) -> NDArray[np.int32]:
+    moved = voxels[:, order]
+    last = np.array([kept.shape[place] - 1 for place in order], dtype=np.int32)
+    return np.asarray(np.where(turned, last - moved, moved), dtype=np.int32)

@@ -1,0 +1,197 @@
+"""Two Runs side by side: the same samples before and after, and the numbers that differ."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pyarrow.compute as pc
+from fastapi import APIRouter, Request
+from fastapi import Query as Parameter
+from fastapi.responses import Response
+from numpy.typing import NDArray
+
+from weakspot.core.errors import ConfigError, WeakspotError
+from weakspot.viewer.answers import as_json, finite
+from weakspot.viewer.columns import Places
+from weakspot.viewer.library import Library
+from weakspot.viewer.pictures import pictures_of
+from weakspot.viewer.reading import NotThereError, RunReader
+from weakspot.viewer.rooms import column_called
+from weakspot.viewer.sample_table import SampleTable, sample_table
+from weakspot.viewer.samples import MOST_ROWS, Split, described
+from weakspot.viewer.splits import asked, sampled_splits
+
+router = APIRouter(prefix="/api/compare")
+OUTCOMES = ("broken", "fixed", "wrong", "right", "unknown")
+"""Right before and wrong after, the other way round, wrong both times, right both times, not known of both."""
+Outcome = Literal["broken", "fixed", "wrong", "right", "unknown"]
+SIDES = ("before", "after", "change")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The samples that both Runs have: where each is in either, and how the answers to it compare."""
+
+    tables: tuple[SampleTable, SampleTable]
+    places: tuple[Places, Places]
+    outcome: NDArray[np.int64]
+    columns: tuple[str, ...]
+
+    def numbers(self, name: str, side: int) -> NDArray[np.float64]:
+        """A column of one side, sample by sample."""
+        return self.tables[side].columns[name].numbers[self.places[side]]
+
+
+def paired(runs: tuple[RunReader, RunReader], split: str | None) -> tuple[str, Pair]:
+    """The samples of a split that both Runs have, by their ids."""
+    before, after = runs
+    common = [name for name in sampled_splits(before) if name in sampled_splits(after)]
+    if split is not None and split not in common:
+        raise NotThereError(f"not both Runs have samples of {split!r}: expected one of {', '.join(common) or 'none'}")
+    if not common:
+        raise NotThereError("the Runs have no split with samples in common: ask the same questions of both models")
+    name = split or common[0]
+    tables = sample_table(before, name), sample_table(after, name)
+    # kept with the second Run, and made anew where the first one's table is another
+    kept = after.kept(("paired", name), dict[int, Pair])
+    found = kept.get(id(tables[0]))
+    if found is None:
+        kept.clear()
+        found = kept[id(tables[0])] = _pair(*tables)
+    return name, found
+
+
+def two_runs(library: Library) -> tuple[RunReader, RunReader]:
+    """Both Runs."""
+    if len(library) < 2:
+        raise NotThereError("only one Run is shown: weakspot view RUN OTHER shows two side by side")
+    return library.run(0), library.run(1)
+
+
+def _pair(before: SampleTable, after: SampleTable) -> Pair:
+    found = pc.index_in(after.ids, value_set=before.ids).fill_null(-1)
+    first = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    second = np.flatnonzero(first >= 0)
+    places = first[second], second
+    right = [right_answers(table)[place] for table, place in zip((before, after), places, strict=True)]
+    outcome = np.select(
+        [(right[0] == 1) & (right[1] == 0), (right[0] == 0) & (right[1] == 1), right[0] + right[1] == 0,
+         right[0] + right[1] == 2], [0, 1, 2, 3], default=4,
+    )  # fmt: skip
+    both = (name for name, column in before.columns.items() if name in after.columns)
+    alike = tuple(name for name in both if before.columns[name].kind == after.columns[name].kind)
+    return Pair((before, after), places, outcome, alike)
+
+
+def right_answers(table: SampleTable) -> NDArray[np.float64]:
+    """Whether each sample was answered rightly, 1 or 0; NaN where that is not known."""
+    wrong = column_called(table, "wrong")
+    if wrong is not None and wrong.kind == "flag":
+        return 1 - wrong.numbers
+    target, answer = column_called(table, "target"), column_called(table, "predicted", "answer")
+    if target is None or answer is None or target.kind != "text" or answer.kind != "text":
+        return np.full(len(table), np.nan)
+    place = {text: float(number) for number, text in enumerate(target.texts)}
+    same = np.array([place.get(text, -1.0) for text in answer.texts] + [np.nan])
+    codes = np.nan_to_num(answer.numbers, nan=len(answer.texts)).astype(np.int64)
+    known = ~(np.isnan(answer.numbers) | np.isnan(target.numbers))
+    return np.where(known, (same[codes] == target.numbers).astype(float), np.nan)
+
+
+@router.get("")
+def compare(
+    request: Request,
+    split: Split = None,
+    outcome: Annotated[
+        list[Outcome], Parameter(max_length=len(OUTCOMES), description="Only samples with one of these.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+    search: Annotated[str, Parameter(max_length=200, description="Part of the id.")] = "",
+    sort: Annotated[
+        str, Parameter(max_length=300, description="before., after. or change. and a column; with - downwards.")
+    ] = "",
+    offset: Annotated[int, Parameter(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Parameter(ge=0, le=MOST_ROWS)] = 100,
+) -> Response:
+    """Samples that both Runs have, with how they were answered before and after, and what is known of them."""
+    runs = two_runs(request.app.state.library)
+    name, pair = paired(runs, split)
+    chosen = _selected(pair, outcome, search, sort)
+    counts = np.bincount(pair.outcome, minlength=len(OUTCOMES)).tolist()
+    sides = [len(table) for table in pair.tables]
+    return as_json(
+        {
+            "runs": [run.name for run in runs],
+            "split": name,
+            "samples": sides,
+            "total": len(pair.outcome),
+            "outcomes": dict(zip(OUTCOMES, counts, strict=True)),
+            "matching": len(chosen),
+            "offset": offset,
+            "pictures": [pictures_of(run, name).described() for run in runs],
+            "columns": [described(pair.tables[1].columns[column]) for column in pair.columns],
+            "rows": list(_rows(runs, name, pair, chosen[offset : offset + limit])),
+        }
+    )
+
+
+def _selected(pair: Pair, outcomes: list[Outcome], search: str, sort: str) -> Places:
+    chosen = np.ones(len(pair.outcome), dtype=bool)
+    if outcomes:
+        chosen &= np.isin(pair.outcome, [OUTCOMES.index(one) for one in outcomes])
+    if search:
+        found = pc.match_substring(pair.tables[1].lowered, search.lower())
+        chosen &= np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)[pair.places[1]]
+    places = np.flatnonzero(chosen)
+    return places[_order(pair, sort, places)] if sort else places[np.argsort(pair.outcome[places], kind="stable")]
+
+
+def _order(pair: Pair, sort: str, places: Places) -> Places:
+    side, _, column = sort.removeprefix("-").partition(".")
+    if side not in SIDES or column not in pair.columns:
+        raise ConfigError(f"cannot sort by {sort[:80]!r}: expected before., after. or change. and a common column")
+    values = [pair.numbers(column, number)[places] for number in (0, 1)]
+    by = values[1] - values[0] if side == "change" else values[SIDES.index(side)]
+    return np.argsort(-by if sort.startswith("-") else by, kind="stable")
+
+
+def _rows(runs: Sequence[RunReader], split: str, pair: Pair, shown: Places) -> Iterator[dict[str, Any]]:
+    places = [place[shown] for place in pair.places]
+    values = [
+        list(zip(*(table.columns[name].values(own) for name in pair.columns), strict=True)) or [()] * len(shown)
+        for table, own in zip(pair.tables, places, strict=True)
+    ]
+    pictured = [pictures_of(run, split).has(own) for run, own in zip(runs, places, strict=True)]
+    names = pair.tables[1].names(places[1])
+    for row, name in enumerate(names):
+        yield {
+            "id": name,
+            "outcome": OUTCOMES[pair.outcome[shown[row]]],
+            "positions": [int(own[row]) for own in places],
+            "pictures": [bool(own[row]) for own in pictured],
+            "before": list(values[0][row]),
+            "after": list(values[1][row]),
+        }
+
+
+@router.get("/numbers")
+def differences(request: Request) -> Response:
+    """Every number that both Runs have, with the interval of its difference and what that shows."""
+    before, after = two_runs(request.app.state.library)
+    found, notes = [], []
+    wanted = {name for run in (before, after) for name in asked(run.manifest())}
+    for name in [name for name in before.names() if name in after.names() and name in wanted]:
+        try:
+            found += list(_differences(before, after, name))
+        except WeakspotError as error:
+            notes.append(str(error))
+        except Exception as error:  # tables of a damaged Run can be of any kind
+            notes.append(f"{name} cannot be compared: {type(error).__name__}; is a table damaged?")
+    return as_json({"runs": [before.name, after.name], "differences": found, "notes": notes})
+
+
+def _differences(before: RunReader, after: RunReader, name: str) -> Iterator[dict[str, Any]]:
+    from weakspot.comparing import compare_findings  # scipy takes long to load, and few ask for this
+
+    for one in compare_findings(before.finding(name), after.finding(name)):
+        yield {key: finite(value) for key, value in vars(one).items()} | {"verdict": one.verdict}

@@ -1,0 +1,107 @@
+"""What the first page shows: the Runs, the questions with their answers, and every Finding's numbers."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from weakspot.core.finding import Estimate, Finding
+from weakspot.report.answers import answer, by_room
+from weakspot.report.wording import label, show_estimate
+from weakspot.viewer.answers import as_json, finite
+from weakspot.viewer.library import Chosen, Library
+from weakspot.viewer.pages import shown_pages
+from weakspot.viewer.reading import RunReader
+from weakspot.viewer.splits import asked, class_names, outdated, sampled_splits, split_names
+
+router = APIRouter(prefix="/api")
+_MOST_CLASSES = 10_000
+
+
+@router.get("/run")
+def overview(request: Request, run: Chosen) -> Response:
+    """The Runs that are shown; of the chosen one its pages, answers and Findings."""
+    library: Library = request.app.state.library
+    heads = run.heads()
+    return as_json(
+        {
+            "runs": [described(reader) for reader in library.readers],
+            "pages": [
+                {"page": page.name, "path": page.path, "title": page.title, "about": page.about}
+                for page in shown_pages(library, run)
+            ],
+            "answers": answers(run, heads),
+            "findings": [summarised(run, head) for head in heads.values()],
+        }
+    )
+
+
+def described(run: RunReader) -> dict[str, Any]:
+    """A Run in a few words, with what is wrong in it."""
+    manifest = run.manifest()
+    subject, told = manifest["subject"], run.damaged()
+    old = {name: words for name, head in run.heads().items() if (words := outdated(manifest, head))}
+    return {
+        "name": run.name,
+        "subject": {
+            "model": _word(subject.get("model")),
+            "task": _word(subject.get("task")),
+            "classes": class_names(manifest)[:_MOST_CLASSES],
+            "fingerprint": _word(subject.get("fingerprint")),
+        },
+        "splits": {name: {"samples": _count(own.get("samples"))} for name, own in manifest["data"].items()},
+        "sampled": sampled_splits(run),
+        "damaged": [{"finding": name, "error": words} for name, words in {**told, **old}.items()],
+    }
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def answers(run: RunReader, heads: dict[str, Finding]) -> list[dict[str, Any]]:
+    """Each question that was asked with its answer in a sentence, as parts that lead to a Finding."""
+    manifest = run.manifest()
+    wanted = set(asked(manifest))
+    telling = [head for name, head in heads.items() if name in wanted and not outdated(manifest, head)]
+    return [
+        {
+            "room": room,
+            "question": found.question,
+            "sentence": [
+                {"text": part.text, "finding": part.link.partition("-")[2] or None} for part in found.sentence
+            ],
+        }
+        for room, own in by_room(telling).items()
+        for found in [answer(room, own)]
+    ]
+
+
+def summarised(run: RunReader, head: Finding) -> dict[str, Any]:
+    """A Finding's numbers with their intervals, as they are and as people read them."""
+    return {
+        "name": head.name,
+        "title": label(head.name),
+        "about": head.about,
+        "splits": split_names(run.manifest(), head),
+        "pictures": len(head.media),
+        "summary": [[name, _numbers(name, estimate)] for name, estimate in head.summary.items()],
+    }
+
+
+def _numbers(name: str, estimate: Estimate) -> dict[str, Any]:
+    shown = show_estimate(name, estimate)
+    return {
+        "value": finite(estimate.value),
+        "low": finite(estimate.low),
+        "high": finite(estimate.high),
+        "confidence": finite(estimate.confidence),
+        "about": estimate.about,
+        "label": shown.label,
+        "shown": shown.value,
+        "interval": shown.interval,
+    }

@@ -1,0 +1,307 @@
+// Lesions: a list by how likely each is false, and three linked planes through the one at hand.
+
+import { address, ask } from "./api.js";
+import { complain, element, fill, page } from "./dom.js";
+import { Grid } from "./grid.js";
+import { bind } from "./keys.js";
+import { LesionTable } from "./lesion_table.js";
+import { dragged, placeAt, PLANES, presets, sliceOf, stepped } from "./planes.js";
+import { SliceView } from "./slice_view.js";
+import { counted, number } from "./text.js";
+import { urlState } from "./url.js";
+
+const KEEP_ALL = 1;
+const state = urlState({
+  split: "test", only: "", sort: "", case: "", lesion: 0, z: -1, y: -1, x: -1, sequence: 0, low: "", high: "", below: KEEP_ALL, truth: false,
+});
+let told; // the list and the cases as the server gives them
+let table;
+let rows = []; // of the table, as they are shown
+let shown; // the case at hand: number, extents, windows
+let place = [0, 0, 0];
+let active = "axial"; // the plane that keys step through
+let windowing = false;
+
+// controls
+const field = (label, control) => element("label", { class: "field" }, element("span", {}, label), control);
+const button = (text, key, run) => element("button", { type: "button", on: { click: run } }, text, key && [" ", element("kbd", {}, key)]);
+const split = element("select", { on: { change: () => reload({ split: split.value, only: "", case: "", lesion: 0 }) } });
+const splitField = field("Split", split);
+const only = element("select", { on: { change: () => list({ only: only.value }) } });
+const order = element("select", { on: { change: () => list({ sort: order.value }) } });
+const below = element("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-describedby": "kept", on: { input: () => keep(Number(below.value)) } });
+const limit = element("output", {});
+const kept = element("p", { id: "kept", role: "status" });
+const slider = element("div", { class: "keeping" }, element("label", {}, element("span", {}, "Keep lesions with probability below ", limit), below), kept);
+const unscored = element("p", { class: "quiet", hidden: true }, "No lesion has a probability: train a lesion model with `fit`, or `weakspot lesions fit` and `score`.");
+const grid = new Grid({ label: "Lesions", cell: { width: 270, height: 58 }, gap: 6, draw, moved: (index) => jump(rows[index]), opened: (index) => jump(rows[index]) });
+
+const views = Object.fromEntries(PLANES.map((plane) => [plane, new SliceView({
+  plane,
+  moved: (right, down) => go(placeAt(plane, right, down, place, shown.shape)),
+  stepped: (by) => go(stepped(plane, by, place, shown.shape)),
+  sliced: (index) => go(place.with(PLANES.indexOf(plane), index)),
+  windowed: (right, down) => setWindow(dragged(windowNow(), right, down, range())),
+  entered: () => (active = plane),
+  windowing: () => windowing,
+})]));
+const sequence = element("select", { on: { change: () => setSequence(Number(sequence.value)) } });
+const sequenceField = field("Sequence", sequence);
+const preset = element("select", { on: { change: () => usePreset() } });
+const level = element("input", { type: "number", step: "any", on: { change: typedWindow } });
+const width = element("input", { type: "number", step: "any", min: 0, on: { change: typedWindow } });
+const dragging = element("button", { type: "button", "aria-pressed": "false", on: { click: toggleWindowing } }, "Drag changes window ", element("kbd", {}, "w"));
+const truth = element("button", { type: "button", "aria-pressed": "false", on: { click: toggleTruth } }, "True lesions ", element("kbd", {}, "t"));
+const legend = element("div", { class: "ramp-bar", "aria-hidden": "true" });
+const about = element("div", { class: "about-lesion" });
+const controls = element("section", { class: "controls", "aria-label": "Display" }, about,
+  element("div", { class: "bar" }, sequenceField, field("Window", preset), field("Level", level), field("Width", width), dragging, truth),
+  legend, element("p", { class: "quiet ends" }, element("span", {}, "0 real"), element("span", {}, "false positive 1")),
+  element("p", { class: "quiet" }, "Dashed in grey and black: dropped. Purple: true lesions. A click moves the other planes, the wheel steps through slices, the right button changes the window."));
+const missing = element("p", { class: "caution", hidden: true });
+const planes = element("div", { class: "planes", hidden: true }, PLANES.map((plane) => views[plane].node), controls);
+
+page().append(element("h1", { class: "unseen" }, "Lesions"), element("div", { class: "surface lesions" },
+  element("section", { class: "listed", "aria-label": "List" }, element("div", { class: "bar" }, splitField, field("Case", only), field("Order", order)), slider, unscored, grid.node),
+  element("section", { class: "looked-at", "aria-label": "Slices" }, missing, planes)));
+
+async function load() {
+  told = await ask("/lesions", { split: state.values.split });
+  table = new LesionTable(told.lesions);
+  missing.textContent = told.told;
+  missing.hidden = !told.told;
+  splitField.hidden = told.splits.length < 2;
+  fill(split, told.splits.map((name) => element("option", { value: name, selected: name === told.split }, name)));
+  fill(only, element("option", { value: "" }, `all (${counted(table.cases.length, "case")})`), table.cases.map((name) => element("option", { value: name }, name)));
+  const orders = table.known ? [["", "likely false first"], ["probability", "likely real first"]] : [];
+  fill(order, [...orders, [table.known ? "voxels" : "", "largest first"], ["small", "smallest first"]].map(([value, name]) => element("option", { value }, name)));
+  legend.style.background = `linear-gradient(to right, ${told.legend.join(", ")})`;
+  slider.hidden = !table.known;
+  unscored.hidden = table.known;
+  await restore();
+}
+
+/** What the address says. */
+async function restore() {
+  const { only: name, sort, below: share, truth: drawn, z, y, x } = state.values;
+  only.value = table.cases.includes(name) ? name : "";
+  order.value = sort;
+  below.value = share;
+  truth.setAttribute("aria-pressed", drawn);
+  list({});
+  const at = rows.indexOf(table.find(state.values.case, state.values.lesion));
+  grid.show(rows.length, Math.max(0, at));
+  if (!rows.length) return;
+  await jump(rows[grid.at], z >= 0 ? [z, y, x] : undefined);
+}
+
+function reload(changes) {
+  state.set({ ...changes, z: -1 }, { push: true });
+  shown = undefined;
+  return load().catch(complain);
+}
+
+/** The list in another order, or of another case. */
+function list(changes) {
+  const at = rows[grid.at];
+  state.set(changes);
+  rows = table.rows(only.value, order.value);
+  grid.show(rows.length, Math.max(0, rows.indexOf(at)));
+  count();
+  if (Object.keys(changes).length && rows.length && rows[grid.at] !== at) jump(rows[grid.at]);
+}
+
+function draw(cell, index) {
+  const row = rows[index];
+  const probability = table.probability(row);
+  const stays = table.kept(row, limitNow());
+  const truly = table.truth ? (table.true_positive[row] ? " · truly a lesion" : " · truly none") : "";
+  const size = number(table.volume_mm3?.[row] ?? null) === "–" ? counted(table.voxels[row], "voxel") : `${number(Math.round(table.volume_mm3[row]))} mm³`;
+  cell.className = `cell lesion${stays ? "" : " dropped"}${index === grid.at ? " current" : ""}`;
+  cell.style.borderLeftColor = table.colour[row];
+  fill(cell, element("span", { class: "line" }, element("strong", {}, probability === null ? "–" : probability.toFixed(2)), ` · ${table.case[row]} · ${table.lesion[row]}`),
+    element("span", { class: "line two" }, `${stays ? "" : "dropped · "}${size}${truly}`));
+}
+
+/** Probabilities from here on are dropped; none where the slider is at its end. */
+const limitNow = () => (state.values.below >= KEEP_ALL ? 2 : state.values.below);
+
+function keep(share) {
+  state.set({ below: share });
+  count();
+  grid.redraw();
+  look();
+}
+
+function count() {
+  const found = table.counts(rows, limitNow());
+  limit.textContent = state.values.below >= KEEP_ALL ? "1 (all)" : state.values.below.toFixed(2);
+  below.ariaValueText = limit.textContent;
+  kept.textContent = table.truth
+    ? `Kept: ${found.trueKept} of ${counted(found.true, "true lesion")}, ${found.falseKept} of ${counted(found.false, "false positive")}`
+    : `Kept: ${found.kept} of ${counted(found.all, "lesion")}`;
+}
+
+/** Show a lesion where it is. */
+async function jump(row, at) {
+  const [name, lesion] = [table.case[row], table.lesion[row]];
+  state.set({ case: name, lesion });
+  try {
+    if (!(await open(name))) return;
+    if (state.values.case !== name || state.values.lesion !== lesion) return; // another one was chosen meanwhile
+    const centre = shown.places[shown.lesions.indexOf(lesion)] ?? shown.shape.map((side) => side / 2);
+    tell(row);
+    go((at ?? centre).map((side, axis) => Math.min(shown.shape[axis] - 1, Math.max(0, Math.round(side)))));
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/** Make a case the one at hand; whether its volume can be shown. */
+async function open(name) {
+  const place = told.cases.indexOf(name);
+  planes.hidden = place < 0;
+  if (place < 0) {
+    if (!told.told) missing.textContent = `The Run has no volume of ${name}.`;
+    missing.hidden = false;
+    return false;
+  }
+  missing.hidden = true;
+  if (shown?.case === name) return true;
+  const found = await ask(`/lesions/case/${place}`, { split: told.split });
+  if (state.values.case !== name) return false;
+  shown = { ...found, number: place };
+  const flat = found.shape[0] === 1;
+  for (const plane of PLANES) {
+    views[plane].node.hidden = flat && plane !== "axial";
+    views[plane].open(found.planes[plane], look);
+  }
+  offerSequences();
+  truth.hidden = !found.truth;
+  return true;
+}
+
+function tell(row) {
+  const lines = [["Case", table.case[row]], ["Lesion", table.lesion[row]], ["Probability of a false positive", table.probability(row) === null ? "not known" : number(table.probability(row))],
+    ["Size", `${counted(table.voxels[row], "voxel")}${table.volume_mm3?.[row] ? `, ${number(table.volume_mm3[row])} mm³` : ""}`],
+    ["Truth", table.truth ? `${table.true_positive[row] ? "a lesion" : "none"}${table.adjusted_iou ? `, adjusted IoU ${number(table.adjusted_iou[row])}` : ""}` : null]];
+  fill(about, element("dl", { class: "facts" }, lines.filter(([, value]) => value !== null).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))));
+}
+
+// slices
+function go(to) {
+  if (!shown) return;
+  place = to;
+  state.set({ z: to[0], y: to[1], x: to[2] });
+  look();
+}
+
+/** Every plane as it should be now; what has not changed is not asked for again. */
+function look() {
+  if (!shown || planes.hidden) return;
+  const { low, high } = windowNow();
+  for (const plane of PLANES) {
+    const view = views[plane];
+    if (view.node.hidden) continue;
+    view.show(sliceOf(plane, place), place, shown.shape, (index) => [greyAt(plane, index, low, high), outlinesAt(plane, index)]);
+  }
+}
+
+const greyAt = (plane, index, low, high) =>
+  address(`/lesions/case/${shown.number}/slice/${plane}/${index}`, { split: told.split, sequence: state.values.sequence, low: Number(low.toPrecision(6)), high: Number(high.toPrecision(6)), v: told.version });
+
+const outlinesAt = (plane, index) =>
+  address(`/lesions/case/${shown.number}/outlines/${plane}/${index}`, { split: told.split, ...views[plane].pixels, line: Math.round(2 * Math.min(devicePixelRatio, 4)), below: limitNow(), truth: state.values.truth && shown.truth ? true : null, v: told.version });
+
+function step(by) {
+  if (shown) go(stepped(active, by, place, shown.shape));
+}
+
+// windows
+const range = () => {
+  const { smallest, largest } = shown.sequences[state.values.sequence];
+  return largest - smallest;
+};
+
+function windowNow() {
+  const { low, high } = shown.sequences[state.values.sequence];
+  const [given, until] = [Number(state.values.low), Number(state.values.high)];
+  return state.values.low !== "" && until > given ? { low: given, high: until } : { low, high: high > low ? high : low + 1 };
+}
+
+function setWindow({ low, high }) {
+  if (!shown) return;
+  state.set({ low: String(Number(low.toPrecision(5))), high: String(Number(high.toPrecision(5))) });
+  showWindow();
+  look();
+}
+
+function showWindow() {
+  const { low, high } = windowNow();
+  level.value = Number(((low + high) / 2).toPrecision(4));
+  width.value = Number((high - low).toPrecision(4));
+  preset.value = "";
+}
+
+function typedWindow() {
+  const [middle, wide] = [Number(level.value), Number(width.value)];
+  if (Number.isFinite(middle) && wide > 0) setWindow({ low: middle - wide / 2, high: middle + wide / 2 });
+}
+
+function usePreset() {
+  if (preset.value === "") return;
+  const [, low, high] = presets(shown.sequences[state.values.sequence])[Number(preset.value)];
+  const chosen = preset.value;
+  if (chosen === "0") autoWindow();
+  else setWindow({ low, high });
+  preset.value = chosen;
+}
+
+function autoWindow() {
+  state.set({ low: "", high: "" });
+  showWindow();
+  look();
+}
+
+function offerSequences() {
+  if (state.values.sequence >= shown.sequences.length) state.set({ sequence: 0 });
+  sequenceField.hidden = shown.sequences.length < 2;
+  fill(sequence, shown.sequences.map((_, place) => element("option", { value: place, selected: place === state.values.sequence }, place + 1)));
+  fill(preset, element("option", { value: "" }, "as dragged"), presets(shown.sequences[state.values.sequence]).map(([name], place) => element("option", { value: place }, name)));
+  showWindow();
+  if (state.values.low === "") preset.value = "0";
+}
+
+function setSequence(to) {
+  state.set({ sequence: to, low: "", high: "" });
+  offerSequences();
+  look();
+}
+
+function toggleWindowing() {
+  windowing = !windowing;
+  dragging.setAttribute("aria-pressed", windowing);
+}
+
+function toggleTruth() {
+  if (truth.hidden) return;
+  state.set({ truth: !state.values.truth });
+  truth.setAttribute("aria-pressed", state.values.truth);
+  look();
+}
+
+bind([
+  { keys: ["j", "n", "ArrowDown"], does: "next lesion", group: "Lesions", run: () => grid.go(grid.at + 1) },
+  { keys: ["k", "p", "ArrowUp"], does: "previous lesion", group: "Lesions", run: () => grid.go(grid.at - 1) },
+  { keys: [".", "PageDown"], does: "next slice of the plane last pointed at", group: "Slices", run: () => step(1) },
+  { keys: [",", "PageUp"], does: "previous slice of it", group: "Slices", run: () => step(-1) },
+  ...PLANES.map((plane, place) => ({ keys: [String(place + 1)], does: `step through ${plane} slices`, group: "Slices", run: () => (active = plane) })),
+  { keys: ["w"], does: "dragging changes the window, or moves", group: "Display", run: toggleWindowing },
+  { keys: ["r"], does: "window as at the beginning", group: "Display", run: () => shown && autoWindow() },
+  { keys: ["t"], does: "true lesions on and off", group: "Display", run: toggleTruth },
+  { keys: ["f"], does: "choose a case", group: "Lesions", run: () => only.focus() },
+  { keys: ["l"], does: "keep fewer or more lesions", group: "Lesions", run: () => below.focus() },
+]);
+
+state.on(() => restore().catch(complain));
+load().then(() => grid.node.focus()).catch(complain);

@@ -1,0 +1,66 @@
+// The first page: what was asked, what came out, and where to look at it.
+
+import { ask, RUN } from "./api.js";
+import { facts } from "./controls.js";
+import { complain, element, page } from "./dom.js";
+import { counted } from "./text.js";
+import { link } from "./url.js";
+
+const WHERE = { coverage: "holes", robustness: "weak", classes: "pairs", causes: "clusters", lesions: "lesions" };
+
+function known({ subject, splits }) {
+  const few = subject.classes.slice(0, 12).join(", ") + (subject.classes.length > 12 ? " …" : "");
+  return facts([
+    subject.task && ["Task", subject.task],
+    ...Object.entries(splits).map(([name, { samples }]) => [`Data: ${name}`, samples === null ? "–" : counted(samples, "sample")]),
+    subject.fingerprint && ["Model fingerprint", element("code", {}, subject.fingerprint.slice(0, 12))],
+    few && [`Classes (${subject.classes.length})`, few],
+  ]);
+}
+
+function answers(told, pages) {
+  const there = new Set(pages.map((one) => one.page));
+  return element("dl", { class: "answers" }, told.map(({ room, question, sentence }) => element("div", {},
+    element("dt", {}, there.has(WHERE[room]) ? element("a", { href: link(WHERE[room]) }, question) : question),
+    element("dd", {}, sentence.map(({ text, finding }) => (finding ? element("a", { href: `#finding-${finding}` }, text) : text))))));
+}
+
+const card = ({ page: name, title, about }) =>
+  element("li", { class: "card" }, element("h3", {}, element("a", { href: link(name) }, title)), element("p", {}, about));
+
+function finding({ name, title, about, splits, summary }) {
+  const first = summary[0]?.[1];
+  const rows = summary.map(([, told]) => element("tr", {},
+    element("th", { scope: "row" }, told.label, told.about && element("span", { class: "quiet" }, told.about)),
+    element("td", {}, told.shown, told.interval && element("span", { class: "quiet" }, told.interval))));
+  return element("details", { class: "finding", id: `finding-${name}` },
+    element("summary", {}, title, first && element("span", { class: "quiet" }, ` ${first.label}: ${first.shown}`)),
+    element("p", { class: "quiet" }, element("code", {}, name), splits.length ? ` · ${splits.join(", ")}` : ""),
+    element("p", {}, about),
+    rows.length ? element("table", {}, element("caption", { class: "unseen" }, title), element("tbody", {}, rows)) : null);
+}
+
+const damaged = (told) => told.map(({ finding: name, error }) => element("p", { class: "warning" }, element("code", {}, name), " ", error));
+
+/** A number leads to its Finding, which is folded: open it. */
+function unfold() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target?.matches("details")) {
+    target.open = true;
+    target.scrollIntoView();
+  }
+}
+
+async function load() {
+  const told = await ask("/run");
+  const run = told.runs[RUN] ?? told.runs[0];
+  page().append(
+    element("h1", {}, run.subject.model || run.name), known(run), ...damaged(run.damaged),
+    element("h2", {}, "What was asked, and what came out"), answers(told.answers, told.pages),
+    element("h2", {}, "Look closer"), element("ul", { class: "cards" }, told.pages.filter((one) => one.page !== "overview").map(card)),
+    element("h2", {}, "Everything that was found"), ...told.findings.map(finding));
+  unfold();
+  addEventListener("hashchange", unfold);
+}
+
+load().catch(complain);

@@ -1,0 +1,73 @@
+// Classes that the model mixes up, pair by pair, with the images that it mixed up.
+
+import { address, ask } from "./api.js";
+import { Chooser, chooserKeys } from "./chooser.js";
+import { facts, strip } from "./controls.js";
+import { complain, element, fill, page } from "./dom.js";
+import { gallery } from "./gallery.js";
+import { bind } from "./keys.js";
+import { number, percent } from "./text.js";
+import { urlState } from "./url.js";
+import { zoom } from "./zoom.js";
+
+const state = urlState({ first: "", second: "" });
+const chooser = new Chooser({ label: "Pairs of classes", describe, chosen: (index) => choose(told.pairs[index]) });
+const detail = element("section", { class: "main scrolled", tabindex: 0, "aria-label": "The pair" });
+let told;
+
+page().append(element("h1", { class: "unseen" }, "Confused pairs"), element("div", { class: "surface" }, chooser.node, detail));
+
+const rate = (value) => (value === null || value === undefined ? "unknown" : percent(value));
+
+function describe(pair) {
+  const marks = [pair.confused && "reported as confused", pair.biased && "treated unequally"].filter(Boolean).join(", ");
+  return [
+    element("strong", {}, `${pair.first} / ${pair.second}`),
+    element("span", { class: "quiet" }, `mixed up ${rate(pair.first_taken_for_second)} and ${rate(pair.second_taken_for_first)}`),
+    marks && element("span", { class: "quiet" }, marks),
+  ];
+}
+
+function choose(pair) {
+  const { first, second } = state.values;
+  const fresh = first && (first !== pair.first || second !== pair.second);
+  state.set({ first: pair.first, second: pair.second }, { push: Boolean(fresh) });
+  detail.scrollTop = 0;
+  fill(detail, element("h2", {}, `${pair.first} and ${pair.second}`), known(pair), pictures(pair),
+    direction(pair.first, pair.second, pair.filters.first_as_second), direction(pair.second, pair.first, pair.filters.second_as_first));
+}
+
+const known = (pair) => facts([
+  [`${pair.first} taken for ${pair.second}`, rate(pair.first_taken_for_second)],
+  [`${pair.second} taken for ${pair.first}`, rate(pair.second_taken_for_first)],
+  ["Distance of what they activate", number(pair.distance)],
+  ["Reported as confused", pair.confused ? `yes, certainty ${percent(pair.certainty)}` : "no"],
+  ["Average bias", number(pair.average_bias)],
+  pair.worst_beside && ["Treated most unequally beside", pair.worst_beside],
+]);
+
+function pictures(pair) {
+  const source = ({ number: place, version }) => address(`/media/${encodeURIComponent(told.finding)}/${place}`, { v: version });
+  const open = (at) => zoom({
+    count: pair.pictures.length, at, source: (index) => source(pair.pictures[index]),
+    caption: (index) => pair.pictures[index].caption,
+  });
+  return pair.pictures.map((one, index) =>
+    strip({ source: source(one), caption: one.caption, label: `Enlarge picture ${index + 1}`, open: () => open(index) }));
+}
+
+function direction(target, predicted, filter) {
+  return filter && gallery({ title: `${target}, taken for ${predicted}`, split: told.split, filter });
+}
+
+async function load() {
+  told = await ask("/pairs");
+  const { first, second } = state.values;
+  const at = told.pairs.findIndex((pair) => pair.first === first && pair.second === second);
+  if (!told.pairs.length) fill(detail, element("p", {}, "There is no pair of classes to compare."));
+  chooser.show(told.pairs, Math.max(0, at));
+}
+
+bind(chooserKeys(chooser, "pair"));
+state.on(() => load().catch(complain));
+load().catch(complain);

@@ -1,0 +1,58 @@
+// What was done can be undone. Steps run one after the other, also where they wait for the server.
+
+import { announce, complain } from "./dom.js";
+
+export class Undo {
+  constructor(changed = () => {}) {
+    this.done = [];
+    this.undone = [];
+    this.changed = changed;
+    this.running = Promise.resolve();
+  }
+
+  get canUndo() {
+    return this.done.length > 0;
+  }
+
+  get canRedo() {
+    return this.undone.length > 0;
+  }
+
+  /** Do `{says, forward, back}`. A step that fails is complained of and does not count. */
+  perform(step) {
+    return this.#next(async () => {
+      await step.forward();
+      this.done.push(step);
+      this.undone.length = 0;
+    });
+  }
+
+  undo() {
+    return this.#turn(() => [this.done, this.undone, "back", "Undone"]);
+  }
+
+  redo() {
+    return this.#turn(() => [this.undone, this.done, "forward", "Done again"]);
+  }
+
+  #turn(ends) {
+    return this.#next(async () => {
+      const [from, to, direction, word] = ends();
+      const step = from.at(-1);
+      if (!step) return announce(`${word}: nothing left`);
+      await step[direction]();
+      to.push(from.pop());
+      announce(`${word}: ${step.says}`);
+    });
+  }
+
+  #next(work) {
+    this.running = this.running.then(work).then(() => this.changed(), complain);
+    return this.running;
+  }
+}
+
+export const undoKeys = (undo) => [
+  { keys: ["u", "Ctrl+z"], does: "undo", run: () => void undo.undo() },
+  { keys: ["Ctrl+Shift+z", "Ctrl+y"], does: "do again what was undone", run: () => void undo.redo() },
+];

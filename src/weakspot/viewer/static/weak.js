@@ -1,0 +1,63 @@
+// Inputs that small variations turn to a wrong answer, each beside its neighbours.
+
+import { address, ask } from "./api.js";
+import { Chooser, chooserKeys } from "./chooser.js";
+import { strip } from "./controls.js";
+import { complain, element, fill, page } from "./dom.js";
+import { gallery } from "./gallery.js";
+import { bind } from "./keys.js";
+import { counted } from "./text.js";
+import { link, urlState } from "./url.js";
+import { zoom } from "./zoom.js";
+
+const state = urlState({ id: "" });
+const chooser = new Chooser({ label: "Weak inputs", describe, chosen: (index) => choose(told.strips[index]) });
+const shown = element("div", {});
+const more = element("div", {});
+let told;
+
+page().append(element("h1", { class: "unseen" }, "Weak inputs"), element("div", { class: "surface" }, chooser.node,
+  element("section", { class: "main scrolled", tabindex: 0, "aria-label": "The input and its neighbours" }, shown, more)));
+
+function describe(one) {
+  return [element("strong", {}, one.id), element("span", { class: "quiet" }, `${counted(one.right, "right answer")}`)];
+}
+
+function choose(one) {
+  state.set({ id: one.id }, { push: Boolean(state.values.id) && state.values.id !== one.id });
+  const all = one.position !== null && link("samples", { split: told.split, sample: one.position });
+  const open = () => enlarge(chooser.at);
+  fill(shown, element("h2", {}, one.id),
+    one.picture && strip({ source: source(one), caption: one.picture.caption, label: `Enlarge ${one.id}`, open }),
+    all && element("p", {}, element("a", { href: all }, "All its values")));
+}
+
+const source = (one) => address(`/media/${encodeURIComponent(told.finding)}/${one.picture.number}`, { v: one.picture.version });
+
+function enlarge(at) {
+  const pictured = told.strips.filter((one) => one.picture);
+  if (!pictured.length) return;
+  zoom({
+    count: pictured.length, at: Math.max(0, pictured.indexOf(told.strips[at])), source: (index) => source(pictured[index]),
+    caption: (index) => pictured[index].picture.caption, moved: (index) => chooser.choose(told.strips.indexOf(pictured[index])),
+  });
+}
+
+async function load() {
+  told = await ask("/weak");
+  const at = told.strips.findIndex(({ id }) => id === state.values.id);
+  if (!told.strips.length) fill(shown, element("p", { class: "quiet" }, "The Run keeps no strips of neighbours."));
+  chooser.node.hidden = !told.strips.length;
+  chooser.show(told.strips, Math.max(0, at));
+  const rest = { split: told.split, sort: told.sort };
+  fill(more,
+    told.lucky && gallery({ title: "Right only by luck: right as they are, yet weak", filter: told.lucky, ...rest }),
+    told.filters.length ? gallery({ title: "All weak inputs, the weakest first", filter: told.filters, ...rest }) : null);
+}
+
+bind([
+  ...chooserKeys(chooser, "input"),
+  { keys: ["Enter"], does: "enlarge", group: "List", run: () => enlarge(chooser.at) },
+]);
+state.on(() => load().catch(complain));
+load().catch(complain);

@@ -1,0 +1,55 @@
+"""The driver is killed while Ray's workers are at it: they end, and the same command goes on with the same bytes."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.core.helpers import Tally
+from tests.core.test_kill import Examiner
+from tests.engines.helpers import HOW, AtOneInput, contents, samples
+from weakspot import Subject, examine
+
+
+@pytest.fixture(scope="module")
+def examiner(engine):
+    made = Examiner()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def address(engine, tmp_path):
+    """Where the Ray of these tests is reached."""
+    import ray
+
+    examine(Subject(AtOneInput(tmp_path)), samples(8), [Tally()], execution=HOW, engine=engine)
+    return ray.get_runtime_context().gcs_address
+
+
+def workers():
+    """The processes of Ray's workers that do weakspot's work."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().startswith(b"ray::Worker"):
+                found.add(path.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(engine, address, examiner, tmp_path):
+    examiner.finish(what="demo", folder=tmp_path / "whole")
+    whole, before = contents(tmp_path / "whole"), workers()
+    for shards, number in ((3, signal.SIGKILL), (9, signal.SIGTERM)):
+        order = {"what": "demo", "folder": tmp_path / "run", "address": address, "workers": 1, "kill_at": shards}
+        assert examiner.work(**order, signal=number) != 0
+        assert any((tmp_path / "run").glob("work/*/shard-*"))
+    examiner.finish(what="demo", folder=tmp_path / "run")
+    assert contents(tmp_path / "run") == whole
+    deadline = time.monotonic() + 20
+    while workers() - before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert workers() - before == set()

@@ -1,0 +1,40 @@
+"""Runs with images to label, made without a model."""
+
+import numpy as np
+
+from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.run import Run
+
+CLASSES = ("cat", "dog", "<b>owl</b>")
+
+
+def unsafe_finding(images=12, clusters=3, *, task="classification", classes=CLASSES, outputs=None, size=16):
+    """An unsafe set whose pictures differ; the model takes every image for the first answer."""
+    rng = np.random.default_rng(1)
+    cluster = np.sort(np.arange(images) % clusters) + 1
+    numeric = task in ("regression", "keypoints")
+    outputs = len(classes) if outputs is None else outputs
+    guess = " ".join(["0.5"] * outputs) if numeric else classes[0]
+    table = {
+        "id": [f"image {number:03d}" for number in range(images)],
+        "cluster": cluster,
+        "distance": np.linspace(0, 1, images),
+        "guess": [guess] * images,
+    }
+    base = rng.integers(0, 255, (clusters, size, size, 3))
+    noise = rng.integers(-60, 60, (images, size, size, 3))
+    arrays = {
+        "task": np.array(task),
+        "classes": np.array(() if numeric else classes, dtype=np.str_),
+        "outputs": np.array(outputs),
+        "thumbnails": np.clip(base[cluster - 1] + noise, 0, 255).astype(np.uint8),
+    }
+    told = {"unsafe": Estimate(images, about="images to label")}
+    return Finding(name="causes.unsafe", about="Images to label.", summary=told, table=table_of(table), arrays=arrays)
+
+
+def label_run(folder, **options):
+    """A Run with an unsafe set and nothing else."""
+    run = Run.create(folder)
+    run.save(unsafe_finding(**options))
+    return run
