@@ -1,110 +1,99 @@
-"""What retraining on the unsafe set brings, against HUDD's two baselines (RQ2), with the embedded gaze detector.
+"""HUDD's Table 1, RQ1 and RQ2 (Fahmy et al. 2021, 2022) on five nets: eyes (three), traffic signs, faces.
 
-python benchmarks/papers/causes_retraining.py   writes causes_retraining.csv beside this script
+python benchmarks/papers/causes_retraining.py [--cases gaze signs …] [--device cuda] [--repeats 10] [--budgets 100 …]
+    [--net 0] [--unit-length] [--minutes 7] [--out FOLDER] [--work FOLDER]
 
-The detector was trained on usual eyes; the test set mixes them with drooping, tilted and dark ones. Root causes are
-found in the test set, B images are chosen from an improvement set of the same mixture, labelled (the simulator knows),
-and trained on together with the training set: balanced by bootstrap; as many random images; those of these that fail.
-Every model is also judged by a second, larger test set that played no part in choosing.
+Writes causes_cases.csv (errors, clusters, images to inspect, what clusters share), causes_retraining.csv (what
+retraining brings) and the nets that it trains beside this script, or to --out. What is there already is not made again;
+with --work, trainings that were interrupted go on.
+
+Root causes are found in the test set, B images are chosen from the improvement set, labelled with the truth, and
+trained on together with the training set by HUDD's own recipe (10 epochs of small steps, no validation): balanced by
+bootstrap; as many random images; those of these that fail; the random ones repeated until they weigh as much as the
+balanced set; nothing new at all. Every model is judged by the test set and by a fresh one that played no part in
+choosing.
 """
 
-import sys
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import causes_eyes
+import causes_faces
+import causes_signs
+import torch
+from causes_cases import Case, append, retraining_rows, rows_in, table_row
+from measuring import machine
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from measuring import machine, write
-
-from weakspot import Finding, Run, Subject
-from weakspot.causes.room import steps
-from weakspot.core.plan import Plan
-from weakspot.core.source import Source
-from weakspot.data import eye_net
-from weakspot.data.sources import ArraySource
-from weakspot.repair import Labelled, Recipe, RetrainingData, proved
-
-METHODS = ("random images", "failing images", "training set alone")
-
-
-def in_memory(source: Source) -> ArraySource:
-    """Drawn once: a training reads every image many times."""
-    batch = source.read(np.arange(len(source.ids)))
-    metadata = dict(batch.metadata or {})
-    return ArraySource(batch.inputs.numpy(), batch.known_targets.numpy(), ids=source.ids, metadata=metadata)
+CASES: dict[str, Callable[..., Case]] = {
+    "gaze": causes_eyes.gaze,
+    "closed": partial(causes_eyes.detector, "drowsiness"),
+    "glasses": partial(causes_eyes.detector, "glasses"),
+    "signs": causes_signs.case,
+    "faces": causes_faces.case,
+}
 
 
-def chosen(
-    subject: Subject, data: dict[str, Source], budget: int, folder: str, **options: Any
-) -> tuple[Finding, Finding]:
-    """Root causes of the test set, and the unsafe set of the improvement set."""
-    asked = steps({**options, "select": {"budget": budget}})
-    _, causes, unsafe = Plan.of(asked).run(subject, data, Run.create(folder))
-    return causes, unsafe
+@contextmanager
+def folder_for(work: Path | None) -> Iterator[Path]:
+    """The folder that was given, or a temporary one."""
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
+        yield work
+        return
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
 
 
-def retraining_data(data: dict[str, Source], causes: Finding, unsafe: Finding, test: str) -> RetrainingData:
-    """The unsafe set labelled with the truth, and the test images' clusters."""
-    pool = data["improvement"]
-    clusters = dict(zip(unsafe.table["id"].to_pylist(), unsafe.table["cluster"].to_pylist(), strict=True))
-    places = [place for place, name in enumerate(pool.ids) if name in clusters]
-    truth = pool.read(np.array(places)).known_targets.tolist()
-    labels = {pool.ids[place]: target for place, target in zip(places, truth, strict=True)}
-    members = zip(causes.arrays["image_id"].tolist(), causes.arrays["image_cluster"].tolist(), strict=True)
-    own = dict(members) if test == "test" else {}
-    return RetrainingData(Labelled(pool, labels), clusters, data[test], data["train"], pool, own)
+def asked_case(name: str, given: argparse.Namespace) -> Case:
+    """The case; another net or other heat maps go by another name."""
+    case = CASES[name](given.device, given.out, seed=given.net)
+    if given.net:
+        case = replace(case, name=f"{case.name}, net {given.net}")
+    if given.unit_length:
+        case = replace(case, name=f"{case.name}, unit length", options={**case.options, "unit_length": True})
+    return case
 
 
-def rows_of(finding: Finding, **known: Any) -> list[dict[str, Any]]:
-    """One row per method: accuracy before and after, and the difference of the unsafe set to it."""
-    told, rows = finding.summary, []
-    for method in dict.fromkeys(finding.table["method"].to_pylist()):
-        key = method.replace(" ", "_")
-        after = told["after" if method == "unsafe set" else f"after_{key}"]
-        over = told["difference" if method == "unsafe set" else f"over_{key}"]
-        verdict = told["verdict" if method == "unsafe set" else f"verdict_{key}"]
-        rows.append(
-            {
-                **known,
-                "method": method,
-                "repeats": told["repeats"].value,
-                "before": round(told["before"].value, 4),
-                "after": round(after.value, 4),
-                "unsafe_set_less": "before" if method == "unsafe set" else method,
-                "difference": round(over.value, 4),
-                "low": round(over.low, 4),
-                "high": round(over.high, 4),
-                "verdict": verdict.value,
-                "machine": machine("cpu"),
-            }
-        )
-    return rows
+def run(name: str, given: argparse.Namespace, until: float) -> None:
+    """Whatever is still missing of one case."""
+    table, retraining = given.out / "causes_cases.csv", given.out / "causes_retraining.csv"
+    mine = machine(given.device)
+    case = asked_case(name, given)
+    with folder_for(given.work) as folder:
+        if not any(row["case"] == case.name and row["machine"] == mine for row in rows_in(table)):
+            append(table, [table_row(case, folder / case.name)])
+        for budget in [] if given.table_only else given.budgets or case.budgets:
+            done = [(row["case"], row["asked"]) for row in rows_in(retraining) if row["machine"] == mine]
+            if (case.name, str(budget)) in done or time.monotonic() > until:
+                continue
+            begun = time.monotonic()
+            append(retraining, retraining_rows(case, budget, folder / f"{case.name} {budget}", given.repeats))
+            print(f"{case.name}, budget {budget}: {time.monotonic() - begun:.0f} s", flush=True)
 
 
 def main() -> None:
-    import tempfile
-
-    subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits", bounds=(0, 1))
-    sources = {"train": eye_net.train(), "test": eye_net.test(), "improvement": eye_net.improvement()}
-    data: dict[str, Source] = {name: in_memory(source) for name, source in sources.items()}
-    data["fresh test"] = in_memory(eye_net.mixture(1500, 500, seed=9, name="-fresh"))
-    rows = []
-    for budget in (100, 235):
-        with tempfile.TemporaryDirectory() as folder:
-            causes, unsafe = chosen(subject, data, budget, folder)
-            for test in ("test", "fresh test"):
-                made = proved(
-                    subject,
-                    retraining_data(data, causes, unsafe, test),
-                    recipe=Recipe(),
-                    repeats=3,
-                    methods=METHODS,
-                    validation=0.0,
-                    checkpoints=Path(folder) / "trainings",  # the second test set finds the same models trained
-                )
-                rows += rows_of(made.finding, case="eyes", budget=unsafe.table.num_rows, test=test)
-    write(Path(__file__).with_name("causes_retraining.csv"), rows)
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    asked.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    asked.add_argument("--budgets", nargs="+", type=int, help="labels, instead of each case's two numbers")
+    asked.add_argument("--repeats", type=int, default=10)
+    asked.add_argument("--net", type=int, default=0, help="seed of the net: others than 0 are further nets of the kind")
+    asked.add_argument("--unit-length", action="store_true", help="compare heat maps of unit length")
+    asked.add_argument("--table-only", action="store_true", help="without retraining")
+    asked.add_argument("--minutes", type=float, default=1e6)
+    asked.add_argument("--out", type=Path, default=Path(__file__).parent)
+    asked.add_argument("--work", type=Path)
+    given = asked.parse_args()
+    until = time.monotonic() + 60 * given.minutes
+    given.out.mkdir(parents=True, exist_ok=True)
+    for name in given.cases:
+        run(name, given, until)
 
 
 if __name__ == "__main__":

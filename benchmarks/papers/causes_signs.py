@@ -1,40 +1,38 @@
-"""Root causes and retraining on real images: a small net for traffic signs (GTSRB, Stallkamp et al. 2012).
+"""Traffic signs (GTSRB, Stallkamp et al. 2012): HUDD's TSR case, and the 43 classes of classes_trained.py.
 
-python benchmarks/papers/causes_signs.py [--show FOLDER] [--clusters-only]
+python benchmarks/papers/causes_signs.py --pack FILE [--quality 80]   all images as one small archive of WebP sheets
+python benchmarks/papers/causes_signs.py --show FOLDER                contact sheets of the root-cause clusters
 
-Writes causes_signs.csv (how few images to inspect, the paper's median is 6.87 % of the errors; and on how many of the
-images chosen to be labelled the net fails, beside all of the improvement set) and, unless the clusters alone are
-wanted, causes_signs_retraining.csv; with --show contact sheets of the clusters go to FOLDER. Needs $WEAKSPOT_SHARED.
+Reads $WEAKSPOT_SIGNS, an archive made by --pack, where it is set; else gtsrb.zip of $WEAKSPOT_SHARED. Packed images are
+compressed a second time (root mean square difference about 5 of 255).
 
-Train and improvement set share no track (a track is one sign, filmed); the test set is from the official one. The net
-is trained on part of the tracks, so that it has something to learn from the others.
+Train and improvement set share no track (a track is one sign, filmed). Root causes are found in a random half of the
+official test images that are there; the other half is the fresh test set. See causes_retraining.py.
 """
 
+import argparse
 import csv
 import io
+import os
 import sys
 import tempfile
-import time
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
+from causes_cases import Case, chosen, fitted, kept
+from causes_packing import pack, pixels, unpacked
 from torch import nn
-from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from causes_retraining import chosen, retraining_data, rows_of
-from measuring import SHARED, machine, write
+from measuring import SHARED
 
-from weakspot import Finding, Subject, examine
-from weakspot.core.source import Source, Subset
+from weakspot import Subject
+from weakspot.core.source import Subset
 from weakspot.data.sources import ArraySource
-from weakspot.repair import Answers, Recipe, proved
 
-EPOCHS, BUDGET, REPEATS = 12, 300, 2
+EPOCHS = 12
 
 
 class SignNet(nn.Sequential):
@@ -52,99 +50,80 @@ class SignNet(nn.Sequential):
 
 def signs() -> tuple[dict[str, ArraySource], list[str]]:
     """The splits with what is known of the images, and the names of the signs."""
-    with zipfile.ZipFile(SHARED / "data" / "gtsrb.zip") as archive:
-        entries = list(csv.DictReader(io.StringIO(archive.read("manifest.csv").decode())))
-        names = [row["SignName"] for row in csv.DictReader(io.StringIO(archive.read("classes.csv").decode()))]
-        return {split: _split(archive, entries, split) for split in ("train", "improvement", "test")}, names
+    with zipfile.ZipFile(os.environ.get("WEAKSPOT_SIGNS", SHARED / "data" / "gtsrb.zip")) as archive:
+        entries = _rows(archive, "manifest.csv")
+        names = [row["SignName"] for row in _rows(archive, "classes.csv")]
+        found = unpacked(archive, len(entries), "RGB")
+        images = _read(archive, entries) if found is None else found
+    splits = np.array([entry["split"] for entry in entries])
+    return {split: _split(images, entries, splits == split) for split in ("train", "improvement", "test")}, names
 
 
-def _split(archive: zipfile.ZipFile, entries: list[dict[str, str]], split: str) -> ArraySource:
-    own = [entry for entry in entries if entry["split"] == split]
-    images = np.stack([_pixels(archive.read(entry["path"])) for entry in own])
-    grey = images.mean(1, dtype=np.float32) / 255
+def _rows(archive: zipfile.ZipFile, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(archive.read(name).decode())))
+
+
+def _read(archive: zipfile.ZipFile, entries: list[dict[str, str]]) -> np.ndarray:
+    return np.stack([pixels(archive.read(entry["path"]), "RGB") for entry in entries])
+
+
+def _split(images: np.ndarray, entries: list[dict[str, str]], members: np.ndarray) -> ArraySource:
+    own = [entry for entry, member in zip(entries, members, strict=True) if member]
+    grey = images[members].mean(3, dtype=np.float32) / 255
     known = {name: np.array([float(entry[name]) for entry in own]) for name in ("width", "height")}
     known |= {"brightness": grey.mean((1, 2)), "contrast": grey.std((1, 2))}
-    return ArraySource(
-        images, [int(entry["label"]) for entry in own], ids=[entry["path"] for entry in own], metadata=known
-    )
+    labels, ids = [int(entry["label"]) for entry in own], [entry["path"] for entry in own]
+    return ArraySource(images[members], labels, ids=ids, channels="last", metadata=known)
 
 
-def _pixels(content: bytes) -> np.ndarray:
-    return np.asarray(Image.open(io.BytesIO(content)).convert("RGB")).transpose(2, 0, 1)
+def packed(path: Path, quality: int) -> None:
+    """All images as sheets, in the order of the manifest."""
+    with zipfile.ZipFile(SHARED / "data" / "gtsrb.zip") as archive:
+        tables = {name: archive.read(name) for name in ("manifest.csv", "classes.csv")}
+        pack(_read(archive, _rows(archive, "manifest.csv")), tables, path, quality=quality)
 
 
-def trained(source: Source) -> nn.Module:
-    """Adam with a falling rate, images moved by up to two pixels."""
-    torch.manual_seed(0)
-    net, batch = SignNet(), source.read(np.arange(len(source.ids)))
-    optimiser = torch.optim.Adam(net.parameters(), lr=2e-3)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, EPOCHS)
-    for _ in range(EPOCHS):
-        for rows in torch.randperm(len(batch)).split(64):
-            moved = batch.inputs[rows].roll(tuple(torch.randint(-2, 3, (2,)).tolist()), (2, 3))
-            optimiser.zero_grad()
-            F.cross_entropy(net(moved), batch.known_targets[rows]).backward()
-            optimiser.step()
-        schedule.step()
-    return net.eval()
+def sign_net(data: dict[str, ArraySource], device: str, *, seed: int = 0, weights: Path | None = None) -> nn.Module:
+    """The net, trained on the training tracks with images moved by up to two pixels."""
+    torch.manual_seed(seed)
+    return fitted(SignNet(), data["train"], device=device, epochs=EPOCHS, seed=seed, shift=2, weights=weights)
 
 
-def shown(causes: Finding, folder: Path) -> None:
-    """The pictures of the clusters, and a line on each."""
+def case(device: str, folder: Path, *, seed: int = 0, **options: str) -> Case:
+    """The net and its data, the test images in two halves."""
+    data, names = signs()
+    weights = folder / f"causes_signs{f'_{seed}' if seed else ''}.safetensors"
+    net = sign_net(data, device, seed=seed, weights=weights)
+    subject = Subject(net, classes=names, scores="logits", bounds=(0, 1), device=device)
+    order = np.random.default_rng(0).permutation(len(data["test"].ids))
+    halves = [Subset(data["test"], np.sort(half)) for half in np.array_split(order, 2)]
+    splits = {"train": data["train"], "test": halves[0], "improvement": data["improvement"], "fresh test": halves[1]}
+    return Case("traffic signs", subject, kept(splits, device), (300, 1000), options)
+
+
+def show(folder: Path) -> None:
+    """The pictures of the clusters, and a line on each, by the best layer and by the last convolution."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, picture in causes.media.items():
-        (folder / f"{name.replace(' ', '-')}.png").write_bytes(picture.png)
-    for row in causes.table.to_pylist():
-        print({key: row[key] for key in ("cluster", "images", "errors", "shared", "stability") if key in row})
-
-
-def failing(subject: Subject, source: Source) -> float:
-    """The share of the samples that the net fails on."""
-    return round(1 - examine(subject, source, [Answers()])[0].summary["accuracy"].value, 4)
-
-
-def cluster_row(causes: Finding, layers: str, **more: Any) -> dict[str, Any]:
-    told = causes.summary
-    wanted = ("errors", "clusters", "stable_clusters", "alone", "layer", "images_to_inspect")
-    shares = ("share_to_inspect", "explained_clusters", "reduced_clusters")
-    return {
-        "layers": layers,
-        **{name: told[name].value for name in wanted},
-        **{name: round(told[name].value, 4) for name in shares},
-        **more,
-        "machine": machine("cpu"),
-    }
+    for layers in ("all", "conv3"):
+        with tempfile.TemporaryDirectory() as run:
+            causes, *_ = chosen(case("cpu", folder, layers=layers), 300, Path(run) / "run")
+            (folder / layers).mkdir(exist_ok=True)
+            for name, picture in causes.media.items():
+                (folder / layers / f"{name.replace(' ', '-')}.png").write_bytes(picture.png)
+            for row in causes.table.to_pylist():
+                print({key: row[key] for key in ("cluster", "images", "errors", "shared", "stability") if key in row})
 
 
 def main() -> None:
-    data, names = signs()
-    subject = Subject(trained(data["train"]), classes=names, scores="logits", bounds=(0, 1))
-    rows, pool = [], data["improvement"]
-    with tempfile.TemporaryDirectory() as folder:
-        for layers in ("all", "conv3"):
-            begun = time.perf_counter()
-            causes, unsafe = chosen(subject, data, BUDGET, f"{folder}/{layers}", layers=layers)
-            seconds = round(time.perf_counter() - begun, 1)
-            unsafe_images = Subset.named(pool, unsafe.table["id"].to_pylist())
-            told = {"chosen": len(unsafe_images.ids), "failing_chosen": failing(subject, unsafe_images)}
-            rows.append(
-                cluster_row(causes, layers, **told, failing_improvement=failing(subject, pool), seconds=seconds)
-            )
-            if "--show" in sys.argv:
-                shown(causes, Path(sys.argv[sys.argv.index("--show") + 1]) / layers)
-        write(Path(__file__).with_name("causes_signs.csv"), rows)
-        if "--clusters-only" in sys.argv:
-            return
-        causes, unsafe = chosen(subject, data, BUDGET, f"{folder}/all")
-        made = proved(
-            subject,
-            retraining_data(data, causes, unsafe, "test"),
-            recipe=Recipe(),
-            repeats=REPEATS,
-            validation=0.0,
-        )
-        retraining = rows_of(made.finding, case="traffic signs", budget=unsafe.table.num_rows, test="test")
-    write(Path(__file__).with_name("causes_signs_retraining.csv"), retraining)
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--pack", type=Path)
+    asked.add_argument("--quality", type=int, default=80)
+    asked.add_argument("--show", type=Path)
+    given = asked.parse_args()
+    if given.pack:
+        packed(given.pack, given.quality)
+    if given.show:
+        show(given.show)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,11 @@ from lesions_ms_implants import (
     emptied,
     filled,
     implanted,
+    placed,
     read_mask,
     read_patient,
 )
-from lesions_ms_protocol import LESIONS, MSLUB
+from lesions_ms_protocol import LESIONS, MSLUB, folds
 from scipy import ndimage
 
 MASKS = 3
@@ -125,6 +126,22 @@ def implants_told_apart(patient: Patient, brain: EmptyBrain, own: np.ndarray, rn
     return told_apart(np.concatenate(parts), neighbourhoods(patient.images, real), np.concatenate(groups), of_real)
 
 
+def told_of(brain: EmptyBrain) -> dict[str, float]:
+    """What was measured in a brain: amplitudes (median, 10 and 90 %); and how its test masks fit in."""
+    found: dict[str, float] = {"lesions": len(brain.measured.voxels)}
+    for sequence, own in zip(SEQUENCES, brain.measured.amplitude.T, strict=True):
+        low, middle, high = np.percentile(own, [10, 50, 90])
+        found |= {f"{sequence}_low": low, f"{sequence}_median": middle, f"{sequence}_high": high}
+    (fold,) = (fold for fold in folds() if fold.held_out == brain.name)
+    totals = {"given": 0, "placed": 0, "moved": 0, "voxels_given": 0, "voxels_placed": 0}
+    for name in fold.test_masks:
+        mask = read_mask(MSLUB, name)
+        labels, told = placed(mask, brain.white, case_rng(brain.name, name, 0))
+        told |= {"voxels_given": int(mask.sum()), "voxels_placed": int((labels > 0).sum())}
+        totals = {key: totals[key] + told[key] for key in totals}
+    return {key: float(value) if isinstance(value, np.floating) else value for key, value in (found | totals).items()}
+
+
 def main() -> None:
     import sys
 
@@ -136,7 +153,8 @@ def main() -> None:
     rows = []
     for name in parser.parse_args().brain or BRAINS:
         patient = read_patient(MSLUB, name)
-        rows.append({"machine": machine("cpu"), "brain": name, **compared(patient, emptied(patient))})
+        brain = emptied(patient)
+        rows.append({"machine": machine("cpu"), "brain": name, **compared(patient, brain), **told_of(brain)})
         print(rows[-1], flush=True)
     write(
         Path(__file__).with_name("lesions_ms_checks.csv"),

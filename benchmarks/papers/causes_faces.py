@@ -1,0 +1,141 @@
+"""Faces with 68 landmarks (YouTube Faces): HUDD's FLD case, a net that tells where the landmarks are.
+
+python benchmarks/papers/causes_faces.py --pack FILE [--quality 80]   all images as one small archive of WebP sheets
+
+Reads $WEAKSPOT_FACES, an archive made by --pack, where it is set; else faces.zip of $WEAKSPOT_SHARED. The splits there
+share people: here everybody is in one split alone. An answer is wrong where its worst landmark is further off than nine
+tenths of the worst landmarks in the test set. See causes_retraining.py.
+"""
+
+import argparse
+import csv
+import io
+import os
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from causes_cases import Case, fitted, kept
+from causes_packing import pack, pixels, unpacked
+from torch import nn
+from torch.nn import functional as F
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
+from measuring import SHARED
+
+from weakspot import Subject
+from weakspot.core.draws import draw_keys, uniform
+from weakspot.data.sources import ArraySource
+
+EPOCHS = 60
+SHARES = {"train": 0.45, "improvement": 0.7, "test": 0.85, "fresh test": 1.0}
+"""Up to which share of the people belong to each split."""
+
+
+class FaceNet(nn.Sequential):
+    """Four convolutions and two linear layers; the answers begin at the mean landmarks, in pixels."""
+
+    def __init__(self, mean: torch.Tensor) -> None:
+        super().__init__()
+        self.conv1, self.relu1, self.pool1 = nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)
+        self.conv2, self.relu2, self.pool2 = nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)
+        self.conv3, self.relu3, self.pool3 = nn.Conv2d(32, 48, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)
+        self.conv4, self.relu4, self.pool4 = nn.Conv2d(48, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)
+        self.flatten = nn.Flatten()
+        self.hidden, self.relu5 = nn.Linear(64 * 36, 128), nn.ReLU()
+        self.landmarks = nn.Linear(128, len(mean))
+        with torch.no_grad():
+            self.landmarks.bias.copy_(mean)
+
+
+def faces() -> dict[str, ArraySource]:
+    """The splits by people, with what the landmarks and the image say of each face."""
+    with zipfile.ZipFile(os.environ.get("WEAKSPOT_FACES", SHARED / "data" / "faces.zip")) as archive:
+        entries = _rows(archive)
+        found = unpacked(archive, len(entries), "L")
+        images = _read(archive, entries) if found is None else found
+    ids = [entry["path"] for entry in entries]
+    points = np.array([[float(value) for key, value in entry.items() if key[0] in "xy"] for entry in entries])
+    people = [re.sub(r"_\d+\.jpg$", "", name.partition("/")[2]) for name in ids]
+    drawn = uniform(draw_keys(people, 0), 1)[:, 0]
+    split = np.array(list(SHARES))[np.searchsorted(list(SHARES.values()), drawn)]
+    known = traits(points.reshape(len(points), -1, 2), images)
+    return {name: _split(images, points, ids, known, split == name) for name in SHARES}
+
+
+def traits(points: np.ndarray, images: np.ndarray) -> dict[str, np.ndarray]:
+    """How a face is held and lit, from its true landmarks (68, as in iBUG's scheme) and its pixels."""
+    right, left = points[:, 36:42].mean(1), points[:, 42:48].mean(1)
+    between = left - right
+    width = np.linalg.norm(between, axis=1)
+    nose = points[:, 30] - (left + right) / 2
+    along = (nose * between).sum(1) / width**2
+    return {
+        "roll": np.degrees(np.arctan2(between[:, 1], between[:, 0])),
+        "turned": along,
+        "nodding": np.linalg.norm(nose, axis=1) / width,
+        "eyes_apart": width,
+        "mouth_open": np.linalg.norm(points[:, 66] - points[:, 62], axis=1) / width,
+        "eyes_open": np.linalg.norm(points[:, 37] - points[:, 41], axis=1) / width,
+        "brightness": images.mean((1, 2)) / 255,
+        "contrast": images.std((1, 2)) / 255,
+    }
+
+
+def _split(
+    images: np.ndarray, points: np.ndarray, ids: list[str], known: dict[str, np.ndarray], members: np.ndarray
+) -> ArraySource:
+    own = np.flatnonzero(members)
+    columns = {name: values[own] for name, values in known.items()}
+    named = [ids[place] for place in own]
+    return ArraySource(images[own], points[own].astype(np.float32), ids=named, channels="none", metadata=columns)
+
+
+def _rows(archive: zipfile.ZipFile) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(archive.read("manifest.csv").decode())))
+
+
+def _read(archive: zipfile.ZipFile, entries: list[dict[str, str]]) -> np.ndarray:
+    return np.stack([pixels(archive.read(entry["path"]), "L") for entry in entries])
+
+
+def packed(path: Path, quality: int) -> None:
+    """All images as sheets, in the order of the manifest."""
+    with zipfile.ZipFile(SHARED / "data" / "faces.zip") as archive:
+        table = archive.read("manifest.csv")
+        pack(_read(archive, _rows(archive)), {"manifest.csv": table}, path, quality=quality)
+
+
+def case(device: str, folder: Path, *, seed: int = 0) -> Case:
+    """The net and its data."""
+    data = faces()
+    torch.manual_seed(seed)
+    mean = data["train"].read(np.arange(len(data["train"].ids))).known_targets.mean(0)
+    net = fitted(
+        FaceNet(mean),
+        data["train"],
+        device=device,
+        epochs=EPOCHS,
+        seed=seed,
+        loss=F.smooth_l1_loss,
+        rate=1e-3,
+        weights=folder / f"causes_faces{f'_{seed}' if seed else ''}.safetensors",
+    )
+    subject = Subject(net, task="keypoints", bounds=(0, 1), device=device)
+    return Case("faces", subject, kept(data, device), (100, 300), {"angles": ("roll",)})
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--pack", type=Path)
+    asked.add_argument("--quality", type=int, default=80)
+    given = asked.parse_args()
+    if given.pack:
+        packed(given.pack, given.quality)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""What DeepRobust finds of weak inputs: Tables 1, 2, 3, 5, 8 and 9 and Figures 5, 6, 7, 9 and 10, on nine networks.
+
+    python benchmarks/papers/robustness_study.py [--cache FOLDER] [--device cuda] [--figure PNG]
+    python benchmarks/papers/robustness_study.py --sampling [--device cuda]            Table 5 alone, which trains
+
+writes robustness_study.csv (and robustness_sampling.csv) beside this script: one row per table, network and quantity.
+All but Tables 2 and 5 and Figure 5 come from the classes that are stored with the networks; those want the features of
+robustness.py, which are kept in FOLDER. Published figures stand beside where there are any.
+"""
+
+import argparse
+import csv
+import itertools
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
+from measuring import SHARED, machine
+
+from robustness import ALL, NETS, WHOLE_TRAINING_SET, Case, images, seen_once, unit
+from weakspot.robustness.measures import neighbour_accuracy, simpson_diversity
+from weakspot.robustness.network import fit
+from weakspot.robustness.study import apart, centre_distance_ratio, diversity_correlation
+from weakspot.statistics.ranking import auroc, detection, spearman
+
+TABLE_1 = {
+    "Vgg16Half-cifar10": (89.0, 75.5), "ResN-cifar10": (89.3, 68.5), "WideResN-cifar10": (90.6, 74.8),
+    "Vgg16Half-svhn": (94.5, 78.1), "ResN-svhn": (95.3, 78.9), "WideResN-svhn": (95.2, 81.0),
+    "Vgg16Half-fashion_mnist": (93.4, 61.1), "ResN-fashion_mnist": (93.5, 63.0), "WideResN-fashion_mnist": (93.6, 64.2),
+}  # fmt: skip
+"""Accuracy, accuracy over neighbours."""
+TABLE_2 = {
+    "ResN-cifar10": (1.368, 0.786), "WideResN-cifar10": (1.736, 1.040), "Vgg16Half-cifar10": (1.163, 0.749),
+    "ResN-svhn": (2.077, 0.860), "WideResN-svhn": (2.428, 1.111), "Vgg16Half-svhn": (1.420, 0.401),
+    "ResN-fashion_mnist": (1.426, 0.749), "WideResN-fashion_mnist": (1.312, 0.642),
+    "Vgg16Half-fashion_mnist": (1.332, 0.937),
+}  # fmt: skip
+"""Cohen's d at the cutoffs 0.5 and 0.75."""
+TABLE_3 = {
+    "ResN-cifar10": 0.853, "WideResN-cifar10": 0.909, "Vgg16Half-cifar10": 0.946, "ResN-svhn": 0.970,
+    "WideResN-svhn": 0.984, "Vgg16Half-svhn": 0.983, "ResN-fashion_mnist": 0.923, "WideResN-fashion_mnist": 0.962,
+    "Vgg16Half-fashion_mnist": 0.8947,
+}  # fmt: skip
+UNCHANGED = {"cifar10": 0.60, "fashion_mnist": 0.76, "svhn": 0.81}
+"""Figure 10: share of the images whose neighbour accuracy differs by less than 0.2 between two models."""
+BINS = np.linspace(0, 1, 21)
+QUERIES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50)
+
+
+class Stored:
+    """The classes of one network's originals and neighbours, and how many are right."""
+
+    def __init__(self, net: str, data: Path):
+        pixels = images(net.split("-")[1], data)
+        with np.load(SHARED / "models" / "neighbours" / f"{net}-predicted.npz") as stored:
+            self.said = {split: stored[split].astype(np.int64) for split in ("train", "test")}
+        self.labels = {split: pixels[f"y_{split}"].astype(np.int64).ravel() for split in ("train", "test")}
+        self.accuracy = {split: neighbour_accuracy(self.said[split], self.labels[split]) for split in self.said}
+        self.binned = {split: np.histogram(self.accuracy[split], BINS)[0] for split in self.said}
+
+
+def row(table: str, net: str, quantity: str, value: float, published: Any = "") -> dict[str, Any]:
+    return {"table": table, "net": net, "quantity": quantity, "value": round(value, 4), "published": published}
+
+
+def of_one(net: str, one: Stored) -> Iterator[dict[str, Any]]:
+    """Tables 1, 3 and 8, Figures 6, 7 and 9."""
+    said, accuracy = one.said["test"], one.accuracy["test"]
+    right = said == one.labels["test"][:, None]
+    yield row("Table 1", net, "natural accuracy", 100 * right[:, 0].mean(), TABLE_1[net][0])
+    yield row("Table 1", net, "robust accuracy", 100 * right[:, 1:].mean(), TABLE_1[net][1])
+    flawed = accuracy < 1
+    correlation = diversity_correlation(said[flawed], accuracy[flawed], QUERIES)
+    yield row("Table 3", net, "Spearman of accuracy and diversity", correlation[-1], TABLE_3[net])
+    yield from (row("Figure 6", net, f"m = {m}", value) for m, value in zip(QUERIES, correlation, strict=True))
+    for cutoff, published in ((0.75, "> 0.97"), (0.5, "> 0.87")):
+        shared = auroc(-simpson_diversity(said[:, :16]), accuracy <= cutoff)
+        fresh_truth = right[:, [0, *range(16, 51)]].mean(1) <= cutoff
+        yield row("Figure 7", net, f"AUROC at {cutoff}, shared", shared, published)
+        yield row("Figure 7", net, f"AUROC at {cutoff}, fresh", auroc(-simpson_diversity(said[:, :16]), fresh_truth))
+    train, test = one.binned["train"], one.binned["test"]
+    yield row("Table 8", net, "Spearman of training and test bins", spearman(train, test))
+    yield row("Table 8", net, "Pearson of training and test bins", float(np.corrcoef(train, test)[0, 1]))
+    for split in ("train", "test"):
+        shares = one.binned[split] / one.binned[split].sum()
+        yield from (
+            row("Figure 9", net, f"{split}, accuracy {low:.2f} to {low + 0.05:.2f}", share)
+            for low, share in zip(BINS, shares, strict=False)
+        )
+        for cutoff in (0.75, 0.5):
+            yield row("Figure 9", net, f"{split}, weak at {cutoff}", (one.accuracy[split] <= cutoff).mean())
+
+
+def between(data: str, nets: dict[str, Stored]) -> Iterator[dict[str, Any]]:
+    """Table 9 and Figure 10: pairs of networks on the same data."""
+    for (first, one), (second, other) in itertools.combinations(nets.items(), 2):
+        pair = f"{first.split('-')[0]} and {second.split('-')[0]}, {data}"
+        for split in ("train", "test"):
+            bins = one.binned[split], other.binned[split]
+            yield row("Table 9", pair, f"Spearman, {split}", spearman(*bins))
+            yield row("Table 9", pair, f"Pearson, {split}", float(np.corrcoef(*bins)[0, 1]))
+            without = float(np.corrcoef(bins[0][:-1], bins[1][:-1])[0, 1])
+            yield row("Table 9", pair, f"Pearson without the last bin, {split}", without)
+        change = np.abs(one.accuracy["test"] - other.accuracy["test"])
+        yield row("Figure 10", pair, "accuracy changes by less than 0.2", (change < 0.2).mean(), UNCHANGED[data])
+        by_image = spearman(one.accuracy["test"], other.accuracy["test"])
+        yield row("Figure 10", pair, "Spearman of accuracy, image by image", by_image)
+
+
+def places(net: str, one: Stored, features: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Table 2: where weak images lie among the classes."""
+    ratio = centre_distance_ratio(unit(features), one.labels["test"])
+    for cutoff, published in zip((0.5, 0.75), TABLE_2[net], strict=True):
+        found = apart(ratio, one.accuracy["test"] <= cutoff)
+        assert found is not None
+        yield row("Table 2", net, f"r of weak at {cutoff}", found.weak)
+        yield row("Table 2", net, f"r of strong at {cutoff}", found.strong)
+        yield row("Table 2", net, f"Cohen's d at {cutoff}", found.effect, published)
+        yield {**row("Table 2", net, f"Mann–Whitney p at {cutoff}", 0), "value": f"{found.p_value:.1e}"}
+
+
+def sampling(case: Case, device: str, seeds: int) -> Iterator[dict[str, Any]]:
+    """Table 5, at 0.5: DeepRobust-W with more weak images, and with fewer neighbours to tell the truth in training."""
+    weak = case.weak("test", ALL, 0.5)
+    asked = [("weak emphasis", emphasis, emphasis, 50) for emphasis in (0, 1, 2)]
+    asked += [("neighbours", looks, 0, looks) for looks in (6, 12, 25, 50)]
+    for (what, setting, emphasis, looks), seed in itertools.product(asked, range(seeds)):
+        accuracy = neighbour_accuracy(case.said["train"][:, : looks + 1], case.labels["train"])
+        how = replace(WHOLE_TRAINING_SET, weak_emphasis=emphasis, seed=seed)
+        network = fit(case.features["train"], accuracy, 0.5, how, device=device).network
+        found = detection(network.probability(case.features["test"]) >= network.threshold, weak)
+        figures = {"f1": found.f1, "precision": found.precision, "recall": found.recall}
+        rounded = {name: round(float(value), 4) for name, value in figures.items()}
+        yield {"net": case.net, "varied": what, "setting": setting, "seed": seed, **rounded}
+
+
+def figure_5(nets: dict[str, tuple[Stored, np.ndarray]], path: Path) -> None:
+    """t-SNE of the test images of two classes; the darker, the lower their neighbour accuracy."""
+    from PIL import Image, ImageDraw
+    from sklearn.manifold import TSNE
+
+    picture = Image.new("RGB", (360 * len(nets), 360), "white")
+    draw = ImageDraw.Draw(picture)
+    for place, (stored, features) in enumerate(nets.values()):
+        rows = np.flatnonzero(np.isin(stored.labels["test"], (3, 5)))[:800]
+        spots = TSNE(random_state=0, init="pca").fit_transform(unit(features[rows]))
+        spots = 15 + 330 * (spots - spots.min(0)) / np.ptp(spots, axis=0)
+        for (x, y), own in zip(spots, rows, strict=True):
+            light = int(215 * stored.accuracy["test"][own])
+            colour = (light, light, 235) if stored.labels["test"][own] == 3 else (235, light, light)
+            draw.ellipse([360 * place + x - 3, y - 3, 360 * place + x + 3, y + 3], fill=colour)
+    picture.save(path)
+
+
+def keep(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("WEAKSPOT_DATA", "data")))
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "weakspot-robustness")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--sampling", action="store_true")
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    name = "robustness_sampling.csv" if options.sampling else "robustness_study.csv"
+    path = options.results or Path(__file__).with_name(name)
+    found: list[dict[str, Any]] = []
+    if options.sampling:
+        for net in (net for net in options.nets if net.startswith("ResN")):
+            case = Case(net, options.data, options.cache, options.device)
+            for told in sampling(case, options.device, options.seeds):
+                found.append({**told, "machine": machine(options.device)})
+                keep(path, found)
+        return
+    shown = {}
+    for data in ("cifar10", "fashion_mnist", "svhn"):
+        nets = {net: Stored(net, options.data) for net in options.nets if net.endswith(data)}
+        for net, one in nets.items():
+            features = seen_once(net, images(data, options.data), options.cache, options.device)["f_test"]
+            found += [*of_one(net, one), *places(net, one, features)]
+            shown |= {net: (one, features)} if net.startswith("ResN") else {}
+        found += between(data, nets)
+    keep(path, [{**told, "machine": machine(options.device)} for told in found])
+    if options.figure:
+        figure_5(shown, options.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""The tables of docs/papers-robustness.md, made of the CSVs beside this script: `python robustness_tables.py`."""
+
+import argparse
+import csv
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Rows = Sequence[Mapping[str, str]]
+METHODS = (
+    ("shared", "black_box"), ("shared", "white_box_all"), ("fresh", "oracle"), ("fresh", "black_box"),
+    ("fresh", "black_box_best_f1"), ("fresh", "white_box_all"), ("fresh", "white_box"), ("fresh", "queries"),
+    ("fresh", "together"), ("fresh", "max_softmax"), ("fresh", "top1"), ("fresh", "random"), ("fresh", "flag_all"),
+)  # fmt: skip
+
+
+def read(path: Path) -> Rows:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def chosen(rows: Rows, **wanted: Any) -> list[Mapping[str, str]]:
+    return [row for row in rows if all(row[name] == str(value) for name, value in wanted.items())]
+
+
+def spread(values: Iterable[float], digits: int = 3) -> str:
+    found = [value for value in values if not math.isnan(value)]
+    if not found:
+        return "–"
+    deviation = f" ± {statistics.stdev(found):.{digits}f}" if len(found) > 1 else ""
+    return f"{statistics.mean(found):.{digits}f}{deviation}"
+
+
+def by_seed(rows: Rows, figure: str) -> list[float]:
+    """The mean over the networks, seed by seed; seeds that not all networks have are left out."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        found[row["seed"]].append(float(row[figure]))
+    most = max(map(len, found.values()), default=0)
+    return [statistics.mean(values) for values in found.values() if len(values) == most]
+
+
+def detectors(rows: Rows, title: str) -> None:
+    print(f"\n## {title}: F1, average precision, AUROC (networks × seeds)\n")
+    print("| draws | method | 0.75: F1 | AP | AUROC | 0.5: F1 | AP | AUROC | rows |\n" + "|---" * 9 + "|")
+    for draws, method in METHODS:
+        cells, count = [], 0
+        for cutoff in (0.75, 0.5):
+            own = chosen(rows, draws=draws, method=method, cutoff=cutoff)
+            count += len(own)
+            cells += [spread(by_seed(own, figure)) for figure in ("f1", "average_precision", "auroc")]
+        if count:
+            print(f"| {draws} | {method} | " + " | ".join(cells) + f" | {count} |")
+    for draws in ("shared", "fresh"):
+        shares = [
+            spread(by_seed(chosen(rows, draws=draws, cutoff=cutoff, method="black_box"), "weak_share"))
+            for cutoff in (0.75, 0.5)
+        ]
+        print(f"\nweak share, {draws}: {' and '.join(shares)}")
+
+
+def each_net(rows: Rows) -> None:
+    print("\n## Tables 4 and 6, network by network: F1 at 0.75 | 0.5\n")
+    names = ("black_box", "white_box_all", "oracle", "black_box ", "white_box_all ", "together")
+    print("| | weak | B shared | W shared | oracle | B fresh | W fresh | together |\n|---|---|---|---|---|---|---|---|")
+    asked = dict(zip(names, ("shared", "shared", "fresh", "fresh", "fresh", "fresh"), strict=True))
+    for net in dict.fromkeys(row["net"] for row in rows):
+        shares = [
+            chosen(rows, net=net, cutoff=c, draws="shared", method="black_box")[0]["weak_share"] for c in (0.75, 0.5)
+        ]
+        cells = [" \\| ".join(f"{100 * float(share):.0f} %" for share in shares)]
+        for name, draws in asked.items():
+            own = [chosen(rows, net=net, cutoff=c, draws=draws, method=name.strip()) for c in (0.75, 0.5)]
+            cells.append(" \\| ".join(spread((float(row["f1"]) for row in each), 3) for each in own))
+        print(f"| {net} | " + " | ".join(cells) + " |")
+
+
+def above(rows: Rows) -> None:
+    """On how many networks, cutoffs and seeds is together above the others?"""
+    print("\n## Together against the others, by network, cutoff and seed\n")
+    for other in ("black_box", "white_box", "white_box_all", "queries", "oracle"):
+        wins = total = 0
+        for row in chosen(rows, draws="fresh", method="together"):
+            beside = chosen(rows, draws="fresh", method=other, net=row["net"], cutoff=row["cutoff"], seed=row["seed"])
+            beside = beside or chosen(rows, draws="fresh", method=other, net=row["net"], cutoff=row["cutoff"], seed=0)
+            wins, total = wins + (float(row["f1"]) > float(beside[0]["f1"])), total + 1
+        print(f"above {other}: {wins} of {total}")
+
+
+def study(rows: Rows) -> None:
+    print("\n## What is found of weak inputs\n")
+    for table in dict.fromkeys(row["table"] for row in rows):
+        own = [row for row in rows if row["table"] == table and "accuracy 0" not in row["quantity"]]
+        print(f"\n{table}")
+        for quantity in dict.fromkeys(row["quantity"] for row in own):
+            cells = [
+                f"{row['net']} {row['value']}" + (f" ({row['published']})" if row["published"] else "")
+                for row in own
+                if row["quantity"] == quantity
+            ]
+            print(f"- {quantity}: " + "; ".join(cells))
+
+
+def sampling(rows: Rows) -> None:
+    print("\n## Table 5, ResN at 0.5\n")
+    for net in dict.fromkeys(row["net"] for row in rows):
+        for varied in ("weak emphasis", "neighbours"):
+            for setting in dict.fromkeys(row["setting"] for row in rows if row["varied"] == varied):
+                own = chosen(rows, net=net, varied=varied, setting=setting)
+                cells = (f"{name} {spread(float(row[name]) for row in own)}" for name in ("precision", "recall", "f1"))
+                print(f"| {net} | {varied} | {setting} | {' | '.join(cells)} |")
+
+
+def steering(rows: Rows) -> None:
+    print("\n## Table 7\n")
+    for learns in ("train", "validation"):
+        for cutoff in ("0.75", "0.5"):
+            for net in dict.fromkeys(row["net"] for row in rows):
+                own = chosen(rows, learns_from=learns, cutoff=cutoff, net=net, tolerance="3.0")
+                cells = []
+                for method in ("white_box", "random", "flag_all"):
+                    cells.append(f"{method} {spread(float(row['f1']) for row in own if row['method'] == method)}")
+                one = [row for row in own if row["method"] == "white_box"]
+                more = (
+                    f"{name} {spread(float(row[name]) for row in one)}"
+                    for name in ("weak_share", "auroc", "right", "right_weak")
+                )
+                print(f"| {learns} | {cutoff} | {net} | {' | '.join([*cells, *more])} | {len(one)} |")
+    for row in chosen(rows, seed=0, method="white_box", learns_from="train"):
+        print(row["net"], "cutoff", row["cutoff"], "λ", row["tolerance"], "weak", row["weak_share"], "F1", row["f1"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parent)
+    folder = parser.parse_args().folder
+    nine, tenth = read(folder / "robustness.csv"), read(folder / "robustness_tenth.csv")
+    detectors(nine, "Nine networks")
+    each_net(nine)
+    above(nine)
+    for net in dict.fromkeys(row["net"] for row in tenth):
+        detectors(chosen(tenth, net=net), net)
+    study(read(folder / "robustness_study.csv"))
+    sampling(read(folder / "robustness_sampling.csv"))
+    steering(read(folder / "robustness_steering.csv"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Detectors of weak inputs on two networks on which nothing about them was settled: LeNet-5 on MNIST, a ConvNet.
+
+    python benchmarks/papers/robustness_tenth.py [--nets LeNet5-mnist …] [--device cuda] [--seeds 0 1 2 3 4]
+
+writes robustness_tenth.csv beside this script. The design of the detectors was settled over the nine networks of
+robustness.py with their test images in sight; these two were looked at once, with all options at their defaults, which
+includes a sample of 10,000 training images. Seeds draw neighbours, sample and training anew. The LeNet-5 is a
+stored one ($WEAKSPOT_SHARED/models), the ConvNet that of importance_nets.py (its weights: FOLDER of --weights).
+"""
+
+import argparse
+import csv
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
+import steering_nets
+from importance_nets import convnet, images
+from measuring import SHARED, architectures, machine
+
+from weakspot import Finding, Plan, Run, Step, Subject
+from weakspot.core.job import Execution
+from weakspot.core.source import Source, limited
+from weakspot.robustness.detectors import DetectorEvaluation
+from weakspot.robustness.evaluation import Calls, comparison
+from weakspot.robustness.neighbours import NeighbourAccuracy
+from weakspot.robustness.thresholds import quantile_threshold
+
+NETS = ("LeNet5-mnist", "ConvNet-cifar10")
+SAMPLE = 10_000
+FIGURES = ("weak_share", "f1", "f1_low", "f1_high", "precision", "recall", "average_precision", "auroc", "brier")
+
+
+def setting(net: str, device: str, weights: Path) -> tuple[Subject, dict[str, Source]]:
+    if net == "ConvNet-cifar10":
+        one = convnet(device, weights)
+        return one.subject, one.data
+    models = architectures()
+    path = str(SHARED / "models" / f"{net}.safetensors")
+    model = models.load_half_precision(models.build("LeNet5", "mnist"), path)
+    return Subject(model, classes=10, scores="logits", bounds=(0, 1), device=device), images("mnist", "none")
+
+
+def shared_draws(train: Finding, test: Finding, cutoff: float) -> dict[str, np.ndarray]:
+    """The black box as the paper scores it: truth and diversity from the same 50 neighbours."""
+    seen = [{name: finding.table[name].to_numpy() for name in ("accuracy", "diversity")} for finding in (train, test)]  # type: ignore[index]
+    threshold = quantile_threshold(-seen[0]["diversity"], seen[0]["accuracy"] <= cutoff)
+    score = -seen[1]["diversity"]
+    return comparison([Calls("black_box", score, score >= threshold)], seen[1]["accuracy"] <= cutoff)
+
+
+def rows(subject: Subject, data: dict[str, Source], seed: int, looks: int) -> Iterator[dict[str, Any]]:
+    few = {"train": limited(data["train"], SAMPLE, seed=seed), "test": data["test"]}
+    cutoffs = (0.75, 0.5)
+    options = {"looks": looks, "seed": seed}
+    judged = {c: Step.of(DetectorEvaluation, training={**options, "cutoff": c}, looks=looks) for c in cutoffs}
+    shared = {split: Step.of(NeighbourAccuracy, split=split, looks=looks, release="never", seed=seed) for split in few}
+    plan = Plan.of([*judged.values(), *shared.values()])
+    with tempfile.TemporaryDirectory() as folder:
+        how = Execution(batch_size=500, shard_size=5000)
+        findings = plan.run(subject, few, Run.create(Path(folder) / "run"), execution=how)
+        found = {step.key: finding for step, finding in zip(plan.steps, findings, strict=True)}
+        for cutoff in cutoffs:
+            table = found[judged[cutoff].key].table
+            assert table is not None
+            yield from told("fresh", cutoff, {name: table[name].to_numpy() for name in table.column_names})
+            both = (found[shared[split].key] for split in few)
+            yield from told("shared", cutoff, shared_draws(*both, cutoff))
+
+
+def told(draws: str, cutoff: float, table: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+    for place, method in enumerate(table["method"]):
+        figures = {name: round(float(table[name][place]), 4) for name in FIGURES}
+        yield {"cutoff": cutoff, "draws": draws, "method": method, **figures}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--weights", type=Path, default=steering_nets.nets_folder())
+    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
+    parser.add_argument("--looks", type=int, default=50)
+    parser.add_argument("--limit", type=int, help="test and training images, for a trial")
+    options = parser.parse_args()
+    everything: list[dict[str, Any]] = []
+    if options.results.exists():
+        with options.results.open(newline="") as file:
+            everything = list(csv.DictReader(file))
+    for net in options.nets:
+        subject, data = setting(net, options.device, options.weights)
+        data = {split: limited(source, options.limit) for split, source in data.items()}
+        for seed in options.seeds:
+            if any((row["net"], row["seed"]) == (net, str(seed)) for row in everything):
+                continue
+            what = {"machine": machine(options.device), "net": net, "seed": str(seed)}
+            everything += [{**what, **row} for row in rows(subject, data, seed, options.looks)]
+            with options.results.open("w", newline="") as file:
+                writer = csv.DictWriter(file, fieldnames=list(everything[-1]))
+                writer.writeheader()
+                writer.writerows(everything)
+            print(f"{net}, seed {seed}: done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
