@@ -2,6 +2,7 @@
 
 import os
 import sys
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,11 @@ settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex}
+"""A token of these tests' own, for all their processes: Ray keeps for good what it finds when it is first loaded."""
+for name, value in RAY.items():
+    os.environ.setdefault(name, value)
 
 
 @pytest.fixture(scope="session")

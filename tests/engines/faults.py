@@ -15,9 +15,9 @@ import threading
 import time
 from pathlib import Path
 
+import tests.conftest  # noqa: F401 - sets the token for Ray
 from tests.core.helpers import Keep
 from tests.core.test_kill import Examiner
-from tests.engines.conftest import OWN
 from tests.engines.helpers import AtOneInput, contents, samples
 from weakspot import Execution, Subject, examine
 from weakspot.engines import RayEngine
@@ -32,7 +32,6 @@ def kill_runs(kills, seed=0):
 
     One line per kill, with whether every byte was the same in the end.
     """
-    os.environ.update(OWN)
     chance, lines = random.Random(seed), []
     with tempfile.TemporaryDirectory() as folder, RayEngine(workers=1) as keeper:
         root, address = Path(folder), _address(keeper, Path(folder))
@@ -84,7 +83,6 @@ def _killed(examiner, run, engine, address, moment):
 
 def kill_workers(count, seed=0):
     """One run of which so many workers are killed, one after another at random moments; one line for all of them."""
-    os.environ.update(OWN)  # as below: Ray keeps the first token that a process had
     with tempfile.TemporaryDirectory() as folder, RayEngine(workers=2, patience=Patience(attempts=count)) as engine:
         net, data = AtOneInput(Path(folder), pause=0.05), samples(4000)
         how = Execution(batch_size=4, shard_size=8, workers=0, threads=1)

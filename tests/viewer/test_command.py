@@ -3,6 +3,7 @@
 import builtins
 import socket
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -62,6 +63,7 @@ def test_without_the_extra_it_says_how_to_get_it(weakspot, run, monkeypatch, mis
             raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
         return real(name, *rest)
 
+    monkeypatch.setattr("weakspot.viewer", import_module("weakspot.viewer"))  # so that the package comes back, too
     for name in [name for name in sys.modules if name.startswith("weakspot.viewer")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", refuse)
