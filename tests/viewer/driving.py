@@ -62,7 +62,7 @@ def opened(browser: Browser, address: str, path: str = "/", *, size=DESKTOP, sch
 
 def settled(page: Page) -> None:
     """Until the page is quiet: nothing is asked for, every picture is there."""
-    page.wait("!document.querySelector('main').hasAttribute('aria-busy')")
+    page.wait("document.querySelector('main')?.hasAttribute('aria-busy') === false")
     page.run("new Promise(done => setTimeout(done, 30))")
     page.wait(
         "!document.querySelector('main').hasAttribute('aria-busy')"
