@@ -14,7 +14,6 @@ as they are that are weak (the paper: 45.8 % at 0.75).
 """
 
 import argparse
-import csv
 import itertools
 import sys
 import tempfile
@@ -26,7 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 import steering_nets
-from measuring import machine
+from measuring import machine, write_rows
 
 from weakspot import Finding, Plan, Run, Step, Subject
 from weakspot.core.job import Execution
@@ -136,10 +135,7 @@ def main() -> None:
             own = {"train": data[learns], "test": data["test"]}
             what = {"machine": machine(options.device), "net": net, "seed": seed, "learns_from": learns}
             everything += [{**what, **row} for row in rows(subject, own, seed, options.looks)]
-        with options.results.open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(everything[-1]))
-            writer.writeheader()
-            writer.writerows(everything)
+        write_rows(options.results, everything, columns=list(everything[-1]))
         print(f"{net}, seed {seed}: done", flush=True)
 
 

@@ -9,7 +9,6 @@ robustness.py, which are kept in FOLDER. Published figures stand beside where th
 """
 
 import argparse
-import csv
 import itertools
 import os
 import sys
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from measuring import SHARED, machine
+from measuring import SHARED, machine, write_rows
 
 from robustness import ALL, NETS, WHOLE_TRAINING_SET, Case, images, seen_once, unit
 from weakspot.robustness.measures import neighbour_accuracy, simpson_diversity
@@ -159,13 +158,6 @@ def figure_5(nets: dict[str, tuple[Stored, np.ndarray]], path: Path) -> None:
     picture.save(path)
 
 
-def keep(path: Path, rows: list[dict[str, Any]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("WEAKSPOT_DATA", "data")))
@@ -185,7 +177,7 @@ def main() -> None:
             case = Case(net, options.data, options.cache, options.device)
             for told in sampling(case, options.device, options.seeds):
                 found.append({**told, "machine": machine(options.device)})
-                keep(path, found)
+                write_rows(path, found)
         return
     shown = {}
     for data in ("cifar10", "fashion_mnist", "svhn"):
@@ -195,7 +187,7 @@ def main() -> None:
             found += [*of_one(net, one), *places(net, one, features)]
             shown |= {net: (one, features)} if net.startswith("ResN") else {}
         found += between(data, nets)
-    keep(path, [{**told, "machine": machine(options.device)} for told in found])
+    write_rows(path, [{**told, "machine": machine(options.device)} for told in found])
     if options.figure:
         figure_5(shown, options.figure)
 

@@ -21,7 +21,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 import steering_nets
 from importance_nets import convnet, images
-from measuring import SHARED, architectures, machine
+from measuring import SHARED, architectures, machine, write_rows
 
 from weakspot import Finding, Plan, Run, Step, Subject
 from weakspot.core.job import Execution
@@ -101,10 +101,7 @@ def main() -> None:
                 continue
             what = {"machine": machine(options.device), "net": net, "seed": str(seed)}
             everything += [{**what, **row} for row in rows(subject, data, seed, options.looks)]
-            with options.results.open("w", newline="") as file:
-                writer = csv.DictWriter(file, fieldnames=list(everything[-1]))
-                writer.writeheader()
-                writer.writerows(everything)
+            write_rows(options.results, everything, columns=list(everything[-1]))
             print(f"{net}, seed {seed}: done", flush=True)
 
 

@@ -38,7 +38,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from measuring import SHARED, machine
+from measuring import SHARED, machine, write_rows
 
 BLOCK, GAP = 100, 10
 WIDTHS = (2, 5, 10, 14)
@@ -281,13 +281,6 @@ def nets_folder() -> Path:
     return Path(os.environ.get("WEAKSPOT_DATA", "data")) / "nets"
 
 
-def keep(path: Path, rows: list[dict[str, Any]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
@@ -305,11 +298,11 @@ def main() -> None:
     named = {"machine": machine(options.device)}
     for row in choosing(trial, options.epochs, until):
         rows.append(named | row)
-        keep(options.results, rows)
+        write_rows(options.results, rows)
         print(row, flush=True)
     for row in final(trial, *best(rows), options.weights, until):
         rows.append(named | row)
-        keep(options.results, rows)
+        write_rows(options.results, rows)
         print(row, flush=True)
 
 

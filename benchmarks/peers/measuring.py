@@ -80,12 +80,17 @@ def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Replace the rows of the machines measured now, keep those of others."""
     measured = {row["machine"] for row in rows}
     kept = [row for row in _read(path) if row["machine"] not in measured]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows([*kept, *rows])
+    write_rows(path, [*kept, *rows], columns=list(rows[0]))
     for row in rows:
         print("  ".join(f"{key}={value}" for key, value in row.items()))
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | None = None) -> None:
+    """Write these rows and no others; the columns are those of the first unless given."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=columns or list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _read(path: Path) -> list[dict[str, str]]:

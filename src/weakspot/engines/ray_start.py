@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from weakspot.core.environment import environment
 from weakspot.core.errors import ConfigError
 
 _QUIET = {
@@ -22,7 +23,7 @@ def ray_module(*, alone: bool) -> Any:
     """Ray, told what it must know before it is loaded; `alone` for one that listens on this machine only."""
     os.environ.update({name: value for name, value in _QUIET.items() if name not in os.environ})
     try:
-        with _set(_ALONE, "0" if alone else "1"):
+        with environment(_ALONE, "0" if alone else "1"):
             ray = import_module("ray")
     except ImportError as error:
         raise ConfigError("the engine ray needs Ray: pip install 'weakspot[ray]'") from error
@@ -44,18 +45,6 @@ def hushed() -> Iterator[None]:
         inner.print_to_stdstream = before
 
 
-@contextmanager
-def _set(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        os.environ.pop(name)
-        if before is not None:
-            os.environ[name] = before
-
-
 def connect(ray: Any, address: str) -> None:
     """Join a cluster that is there."""
     try:
@@ -70,7 +59,7 @@ def connect(ray: Any, address: str) -> None:
 
 def start(ray: Any, *, cpus: int, gpus: int | None) -> None:
     """Start Ray on this machine, for this process: it ends with it, and listens on the loopback address only."""
-    with _set(_ALONE, "0"):
+    with environment(_ALONE, "0"):
         ray.init(
             address="local",
             num_cpus=cpus,

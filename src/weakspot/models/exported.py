@@ -1,10 +1,8 @@
 """A `torch.export` archive (.pt2): with a free batch size a module whose layers can be looked into."""
 
 import math
-import os
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,14 @@ from torch.export import ExportedProgram, unflatten
 from torch.nn import functional as F
 
 from weakspot.core.digest import digest_file
+from weakspot.core.environment import environment
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.models.archive_check import check_archive
 from weakspot.models.batches import in_batches_of
 
 aten = torch.ops.aten
+_TENSORS_ONLY = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+"""Lets torch load tensors and nothing that could run code, whatever it tries."""
 
 
 def _batch_norm(values: Tensor, weight: Any, bias: Any, mean: Any, var: Any, *how: Any) -> Tensor:
@@ -120,21 +121,8 @@ class _BatchLimits:
             )
 
 
-@contextmanager
-def _tensors_only() -> Iterator[None]:
-    """Let torch load tensors and nothing that could run code, whatever it tries."""
-    name, before = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD")
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop(name)
-        if before is not None:
-            os.environ[name] = before
-
-
 def _load(file: Path) -> ExportedProgram:
-    with _tensors_only(), warnings.catch_warnings():
+    with environment(*_TENSORS_ONLY), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch about its own future
         try:
             return torch.export.load(file)
