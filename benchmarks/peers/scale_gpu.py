@@ -1,11 +1,12 @@
 """`examine` with every coverage criterion against the bare forward pass, and the same numbers on CPU and GPU.
 
-    python benchmarks/peers/scale_gpu.py [--device cuda] [--images 8192] [--train 2048] [--compared 1024] [--repeats 5]
+    python benchmarks/peers/scale_gpu.py [--device cuda] [--images 20480] [--train 2048] [--compared 1024] [--repeats 5]
 
 NC, KMNC with NBC and SNAC, TKNC with TKNP, IDC, LSC, DSC and the model's confidence in one pass over street-view house
-numbers, on a trained ResNet-32 and WideResNet-28-2. `bare` is the model alone on batches that lie on the device. `all
-criteria, batches on the device` is what the frame and the criteria add to that; `all criteria, examined` also reads and
-copies the images, and keeps rows and states on disk. Bar: 1.25 times the bare pass with the batches on the device.
+numbers (from the first again up to the number asked for), on a trained ResNet-32 and WideResNet-28-2. `bare` is the
+model alone on batches that lie on the device. `all criteria, batches on the device` is what the frame and the criteria
+add to that; `all criteria, examined` also reads and copies the images, and keeps rows and states on disk. Bar: 1.25
+times the bare pass with the batches on the device.
 
 CPU and GPU: the whole plan on both. Every number of a summary may differ by 0.005 (a share of neurons or of
 combinations), the confidence in a class by 0.001; with TensorFloat-32, torch's default for convolutions, by 0.01.
@@ -13,7 +14,7 @@ combinations), the confidence in a class by 0.001; with TensorFloat-32, torch's 
 
 import argparse
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,10 +47,14 @@ def subject(name: str, device: str, *, cuda_graphs: bool = False) -> Subject:
 
 def data(train: int, test: int) -> dict[str, ArraySource]:
     with np.load(SHARED / "data" / "svhn.npz") as stored:
-        return {
-            split: ArraySource(stored[f"x_{split}"][:count], stored[f"y_{split}"][:count], channels="last")
-            for split, count in (("train", train), ("test", test))
-        }
+        return {split: _taken(stored, split, count) for split, count in (("train", train), ("test", test))}
+
+
+def _taken(stored: Mapping[str, np.ndarray], split: str, count: int) -> ArraySource:
+    """As many images as asked for, from the first again where there are not enough."""
+    images, classes = stored[f"x_{split}"], stored[f"y_{split}"]
+    which = np.arange(count) % len(images)
+    return ArraySource(images[which], classes[which], channels="last")
 
 
 def found_by(plan: Plan, asked: Subject, sources: dict[str, ArraySource], batch: int) -> dict[str, Finding]:
@@ -63,43 +68,41 @@ def _in_memory(finding: Finding) -> Finding:
     return replace(finding, arrays={name: np.array(values) for name, values in finding.arrays.items()})
 
 
-def speed(name: str, options: argparse.Namespace, *, cuda_graphs: bool) -> list[dict]:
+def speed(name: str, options: argparse.Namespace, *, batch: int, cuda_graphs: bool) -> list[dict]:
     plan, sources = Plan.of(steps_for(QUESTION)), data(options.train, options.images)
     examined = subject(name, options.device, cuda_graphs=cuda_graphs)
-    found = found_by(plan, examined, {**sources, "test": data(0, 64)["test"]}, options.batch)
+    found = found_by(plan, examined, {**sources, "test": data(0, 64)["test"]}, batch)
     steps = [step for step in plan.passes()[-1].steps if step.split == "test"]
-    probes, how = [step.build(found) for step in steps], Execution(batch_size=options.batch, shard_size=4096)
+    probes, how = [step.build(found) for step in steps], Execution(batch_size=batch, shard_size=options.images)
     test = sources["test"]
-    places = range(0, len(test.ids), options.batch)
+    places = range(0, len(test.ids), batch)
     with tempfile.TemporaryDirectory() as work, examined.borrowed():
         job = Job(examined, test, probes, how, Path(work) / "resident")
-        batches = [
-            test.read(np.arange(i, min(i + options.batch, len(test.ids)))).to(examined.device) for i in places
-        ]  # fmt: skip
+        batches = [test.read(np.arange(i, min(i + batch, len(test.ids)))).to(examined.device) for i in places]
         number = iter(range(10_000))
 
         def bare() -> None:
             with torch.no_grad():
-                for batch in batches:
-                    examined.forward(batch.inputs)
+                for resident in batches:
+                    examined.forward(resident.inputs)
 
-        def resident() -> None:
+        def asked() -> None:
             folder = Path(work) / f"rows-{next(number)}"
             folder.mkdir()
             writers = [writer for probe in job.probes for writer in probe.begin_shard(folder)]
             observe_batches(examined, batches, job.probes, job.setting, Silent().advance)
             for writer in writers:
-                writer.close()
+                writer.finish()
 
         def whole() -> None:
             run_job(Job(examined, test, probes, how, Path(work) / f"whole-{next(number)}"))
 
-        tasks = {"bare": bare, "all criteria, batches on the device": resident, "all criteria, examined": whole}
+        tasks = {"bare": bare, "all criteria, batches on the device": asked, "all criteria, examined": whole}
         seconds = interleaved(tasks, options.repeats, options.device)
     return [
         {
             "machine": machine(options.device),
-            "net": name + (", CUDA graphs" if cuda_graphs else ""),
+            "net": f"{name}, batches of {batch}" + (", CUDA graphs" if cuda_graphs else ""),
             "task": task,
             "images_per_second": round(len(test.ids) / float(np.median(seconds[task]))),
             "ratio_to_bare": round(ratio(seconds, task, "bare"), 3),
@@ -122,11 +125,11 @@ def tensor_float(allowed: bool) -> Iterator[None]:
 def agreement(name: str, options: argparse.Namespace) -> list[dict]:
     """How far the numbers of the same plan lie apart on CPU and device."""
     plan, sources = Plan.of(steps_for(QUESTION)), data(options.train, options.compared)
-    on_cpu = found_by(plan, subject(name, "cpu"), sources, options.batch)
+    on_cpu = found_by(plan, subject(name, "cpu"), sources, options.batches[0])
     rows = []
     for allowed in (False, True) if options.device.startswith("cuda") else (False,):
         with tensor_float(allowed):
-            there = found_by(plan, subject(name, options.device), sources, options.batch)
+            there = found_by(plan, subject(name, options.device), sources, options.batches[0])
         numbers = f"{name}, {'TensorFloat-32' if allowed else 'float32'}"
         for step in plan.steps:
             if step.split == "test":
@@ -160,10 +163,10 @@ def _column(finding: Finding, name: str) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--images", type=int, default=8192)
+    parser.add_argument("--images", type=int, default=20480)
     parser.add_argument("--train", type=int, default=2048)
     parser.add_argument("--compared", type=int, default=1024)
-    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--batches", nargs="+", type=int, default=[512, 2048])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--nets", nargs="+", default=["ResN", "WideResN"])
     options = parser.parse_args()
@@ -171,8 +174,9 @@ def main() -> None:
     rows = [
         row
         for name in options.nets
+        for batch in options.batches
         for graphs in ((False, True) if on_gpu else (False,))
-        for row in speed(name, options, cuda_graphs=graphs)
+        for row in speed(name, options, batch=batch, cuda_graphs=graphs)
     ]
     write(Path(__file__).with_suffix(".csv"), rows)
     if on_gpu:  # a CPU agrees with itself

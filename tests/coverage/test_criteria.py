@@ -1,6 +1,6 @@
 """Boundary, strong-activation and top-k coverage against their plain references; classes and the training baseline."""
 
-from hashlib import blake2b
+from hashlib import shake_128
 
 import numpy as np
 import pytest
@@ -72,9 +72,21 @@ def test_nan_has_no_place_in_an_order():
 
 
 def test_patterns_are_told_apart_by_their_hash():
-    leads = np.array([[1, 0, 1], [1, 0, 1], [0, 1, 1]], dtype=bool)
-    assert inputs_per_pattern(pattern_words(leads)).tolist() == [2, 1]
-    assert pattern_words(leads)[0].tobytes() == blake2b(bytes([0b10100000]), digest_size=16).digest()
+    leads = torch.tensor([[1, 0, 1], [1, 0, 1], [0, 1, 1]], dtype=torch.bool)
+    assert inputs_per_pattern(pattern_words(leads).numpy()).tolist() == [2, 1]
+
+
+def test_the_hash_of_a_pattern_is_the_sum_of_its_neurons_words():
+    drawn = shake_128(b"weakspot").digest(16 * 3)
+    words = [[int.from_bytes(drawn[8 * (3 * w + n) :][:8], "little") for n in range(3)] for w in range(2)]
+    expected = [(own[0] + own[2]) % 2**64 for own in words]
+    found = pattern_words(torch.tensor([[True, False, True]]))[0]
+    assert [int(word) % 2**64 for word in found] == expected
+
+
+def test_layers_of_one_width_are_compared_apart():
+    values = torch.tensor([[5.0, 4.0, 1.0, 2.0, 9.0, 3.0, 3.0]])
+    assert leading_neurons(values, [2, 3, 2], 1).int().tolist() == [[1, 0, 0, 0, 1, 1, 0]]
 
 
 @pytest.mark.parametrize("probe", [NeuronCoverage(threshold=0.4, classes=["3", "8"]), TopNeurons(classes=["3", "8"])])

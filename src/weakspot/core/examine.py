@@ -144,7 +144,7 @@ def observe_batches(
         for batch in (read.to(subject.device) for read in batches):
             waiting = np.ones((len(probes), len(batch)), dtype=bool)
             for index, probe in enumerate(probes):
-                probe.begin_batch(dict(zip(batch.ids, batch.positions.tolist(), strict=True)))
+                probe.begin_batch(batch)
                 wants = probe.wants(batch.ids)
                 if wants is not None:
                     waiting[index] = released_rows(batch.ids, wants)

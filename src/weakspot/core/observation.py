@@ -1,7 +1,7 @@
 """What a probe is shown: one look at one batch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -37,6 +37,16 @@ class Batch:
         if self.targets is None:
             raise DataError("this question needs the true answers, and the data have no targets: add them")
         return self.targets
+
+    def positions_of(self, ids: Sequence[str]) -> np.ndarray:
+        """The places in the data of some of the samples, int64; a KeyError for any other id."""
+        if ids is self.ids:
+            return self.positions
+        return np.fromiter((self._position[name] for name in ids), dtype=np.int64, count=len(ids))
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return dict(zip(self.ids, self.positions.tolist(), strict=True))
 
     def select(self, rows: np.ndarray) -> "Batch":
         """The samples where `rows` is true; the batch itself where that is all."""
@@ -125,10 +135,31 @@ class Pass:
     def channels(self, tap: Tap) -> Channels:
         """Channel means at the tapped layers, put together once for all probes that ask."""
         if tap not in self._channels:
-            channels = self.captured.channels(self.setting.layout(tap), scaled=tap.scaled)
-            self.soundness.note(channels.mean, self.batch.ids, channels.layout.place)
-            self._channels[tap] = channels
+            self._channels[tap] = self._scaled(tap) if tap.scaled else self._plain(tap)
         return self._channels[tap]
+
+    def _plain(self, tap: Tap) -> Channels:
+        channels = self.captured.channels(self.setting.layout(tap))
+        self.soundness.note(channels.mean, self.batch.ids, channels.layout.place)
+        return channels
+
+    def _scaled(self, tap: Tap) -> Channels:
+        return self.captured.with_extremes(self.channels(replace(tap, scaled=False)))
+
+    @cached_property
+    def predicted(self) -> Tensor:
+        """See `Observation`, for all samples; so are the next two."""
+        return predicted(self.outputs, self.setting.task, self.setting.scores)
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """Class probabilities."""
+        return probabilities(self.outputs, self.setting.task, self.setting.scores)
+
+    @cached_property
+    def right(self) -> Tensor:
+        """Which are answered rightly."""
+        return right(self.outputs, self.batch.known_targets, self.setting.task, self.setting.scores)
 
     def note_soundness(self) -> None:
         """Have what came out, whole maps and relevance asked about; channel means are when they are put together."""
@@ -179,7 +210,7 @@ class Observation:
     @cached_property
     def right(self) -> Tensor:
         """Which samples are answered rightly, boolean; for classes and labels."""
-        return right(self.outputs, self.targets, self.seen.setting.task, self.seen.setting.scores)
+        return self._mine(self.seen.right)
 
     @property
     def answers(self) -> np.ndarray:
@@ -204,12 +235,12 @@ class Observation:
     @cached_property
     def predicted(self) -> Tensor:
         """The prediction: class, labels present, or the numbers themselves, according to the task."""
-        return predicted(self.outputs, self.seen.setting.task, self.seen.setting.scores)
+        return self._mine(self.seen.predicted)
 
     @cached_property
     def probabilities(self) -> Tensor:
         """Class probabilities; the subject must say whether its outputs are logits or probabilities."""
-        return probabilities(self.outputs, self.seen.setting.task, self.seen.setting.scores)
+        return self._mine(self.seen.probabilities)
 
     def channels(self, tap: Tap) -> Channels:
         """Channel means of the tapped layers side by side, shape (samples, neurons)."""

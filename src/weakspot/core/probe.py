@@ -4,6 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, dataclass_transform, get_type_hints
 
@@ -14,7 +15,7 @@ from weakspot.core.digest import canonical, class_code
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.needs import Needs
-from weakspot.core.observation import Observation, Setting
+from weakspot.core.observation import Batch, Observation, Setting
 from weakspot.core.options import OptionError, checked, nearest
 from weakspot.core.rows import RowTable, RowWriter
 from weakspot.core.source import Source
@@ -31,14 +32,14 @@ class RowStore:
         self._name = name
         self._writer: RowWriter | None = None
         self._table: RowTable | None = None
-        self._positions: Mapping[str, int] = {}
+        self._batch: Batch | None = None
 
     def append(self, ids: Sequence[str], **columns: Any) -> None:
         """Add one record per id, of the batch at hand; repeat an id for several records, leave it out for none."""
-        if self._writer is None:
+        if self._writer is None or self._batch is None:
             raise ProbeError(f"rows {self._name!r} can be written in observe and close only")
         try:
-            positions = np.fromiter((self._positions[name] for name in ids), dtype=np.int64, count=len(ids))
+            positions = self._batch.positions_of(ids)
         except KeyError as error:
             raise ProbeError(f"rows {self._name!r}: {error} is no sample of this batch") from None
         self._writer.append(positions, columns)
@@ -147,6 +148,7 @@ class Probe(ABC):
             setattr(self, name, torch.from_numpy(np.array(array)))
 
     @classmethod
+    @cache
     def row_names(cls) -> list[str]:
         """The kinds of rows the probe declares."""
         return [name for base in reversed(cls.__mro__) for name, item in vars(base).items() if isinstance(item, Rows)]
@@ -162,10 +164,10 @@ class Probe(ABC):
             writers.append(store._writer)
         return writers
 
-    def begin_batch(self, positions: Mapping[str, int]) -> None:
-        """Tell the rows where the samples of the batch lie in the data."""
+    def begin_batch(self, batch: Batch) -> None:
+        """Tell the rows which samples come next."""
         for name in self.row_names():
-            getattr(self, name)._positions = positions
+            getattr(self, name)._batch = batch
 
     def open_rows(self, shards: Sequence[Path], scratch: Path) -> None:
         """Make the rows of all shards readable for `finish`."""

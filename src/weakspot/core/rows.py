@@ -6,27 +6,22 @@ record, one, or several.
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from weakspot.core.errors import ProbeError
+from weakspot.core.fetching import Fetched
 from weakspot.core.files import writing
 
 SAMPLE = "sample"
 _BLOCK = 1 << 20
-
-
-def _array(values: Any) -> np.ndarray:
-    if not isinstance(values, Tensor):
-        return np.asarray(values)
-    wide = values.float() if values.dtype == torch.bfloat16 else values  # numpy has no bfloat16; float32 holds it
-    return wide.detach().cpu().numpy()
+_ON_THEIR_WAY = 4
+"""Appends whose values may still be on their way from a GPU, at most."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +47,7 @@ class RowWriter:
         self._columns: dict[str, Column] = {}
         self._empty: dict[str, Column] = {}
         """What appends without records looked like; it counts only where no others come."""
+        self._fetched: deque[Fetched] = deque()
         self._count = 0
         self._last = -1
         self._sorted = True
@@ -61,7 +57,8 @@ class RowWriter:
         taken = sorted({SAMPLE, "json"} & columns.keys())
         if taken:
             raise ProbeError(f"rows {self._name!r}: the name {taken[0]!r} is taken, call the column something else")
-        arrays = {SAMPLE: np.asarray(positions, dtype=np.int64), **{key: _array(v) for key, v in columns.items()}}
+        fetched = Fetched({SAMPLE: np.asarray(positions, dtype=np.int64), **columns})
+        arrays = fetched.arrays
         if not len(positions):
             self._empty = {key: Column(array.dtype.str, tuple(array.shape[1:])) for key, array in arrays.items()}
             return
@@ -69,13 +66,19 @@ class RowWriter:
             raise ProbeError(f"rows {self._name!r}: columns {sorted(arrays)} after {sorted(self._columns)}")
         for key, array in arrays.items():
             self._check(key, array, len(positions))
-        with writing(self._folder):
-            for key, array in arrays.items():
-                self._write(key, array)
+        self._fetched.append(fetched)
+        self._write_those(lambda first: first.here() or not fetched.copied or len(self._fetched) > _ON_THEIR_WAY)
         steps = np.diff(np.concatenate([[self._last], arrays[SAMPLE]]))
         self._sorted = self._sorted and bool((steps >= 0).all())
         self._last = int(arrays[SAMPLE][-1])
         self._count += len(positions)
+
+    def _write_those(self, due: Callable[[Fetched], bool]) -> None:
+        """Write what was appended first, as long as it is due."""
+        with writing(self._folder):
+            while self._fetched and due(self._fetched[0]):
+                for key, array in self._fetched.popleft().wait().items():
+                    self._write(key, array)
 
     def _write(self, key: str, array: np.ndarray) -> None:
         if key not in self._files:
@@ -104,6 +107,7 @@ class RowWriter:
         """Complete the files: records in the order of their samples, whatever the batches and looks were."""
         columns = self._columns or self._empty
         index = {"count": self._count, "columns": {key: [c.dtype, c.shape] for key, c in columns.items()}}
+        self._write_those(lambda first: True)
         with writing(self._folder):
             self.close()
             if not self._sorted:

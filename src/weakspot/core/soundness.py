@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from weakspot.core.errors import SubjectError
+from weakspot.core.fetching import Fetched
 
-_HELD = 8
-"""What has not been asked about yet, at most: asking a GPU each time would make it wait each time."""
+_HELD = 4
+"""What a GPU is asked about at once; its answer is waited for when as much has come again."""
 
 
 def sound_rows(values: Tensor) -> Tensor:
@@ -22,25 +23,38 @@ def _total(values: Tensor) -> Tensor:
     return values.sum(dtype=torch.promote_types(values.dtype, torch.float32))
 
 
+_Noted = tuple[Tensor, Tensor, Sequence[str], Callable[[int], str]]
+
+
 class Soundness:
     """Asks of all that a model gives whether it is finite: at once on a CPU, a few passes later on a GPU."""
 
     def __init__(self) -> None:
-        self._held: list[tuple[Tensor, Tensor, Sequence[str], Callable[[int], str]]] = []
+        self._held: list[_Noted] = []
+        self._asked: list[tuple[Fetched, list[_Noted]]] = []
 
     def note(self, values: Tensor, ids: Sequence[str], place: Callable[[int], str]) -> None:
         """Remember to ask about `values` (samples, columns, …) of these samples; `place` says where a column lies."""
         if values.is_floating_point() and values.numel():
             self._held.append((_total(values), values, ids, place))
-            if values.device.type == "cpu" or len(self._held) > _HELD:
-                self.check()
+            if values.device.type == "cpu" or len(self._held) == _HELD:
+                self._ask(waiting=0 if values.device.type == "cpu" else 1)
 
     def check(self) -> None:
         """Raise for the first sample for which something noted is not finite."""
-        held, self._held = self._held, []
-        if held and not all(torch.stack([total for total, *_ in held]).isfinite().tolist()):
-            for _, values, ids, place in held:
-                _refuse(values, ids, place)
+        self._ask(waiting=0)
+
+    def _ask(self, *, waiting: int) -> None:
+        """Ask about what is held, and look at all answers but the latest `waiting`."""
+        if self._held:
+            totals = torch.stack([total for total, *_ in self._held])
+            self._asked.append((Fetched({"sound": totals.isfinite()}), self._held))
+            self._held = []
+        while len(self._asked) > waiting:
+            answer, noted = self._asked.pop(0)
+            if not answer.wait()["sound"].all():
+                for _, values, ids, place in noted:
+                    _refuse(values, ids, place)
 
 
 def _refuse(values: Tensor, ids: Sequence[str], place: Callable[[int], str]) -> None:

@@ -28,8 +28,10 @@ class State:
     def __get__(self, probe: "Probe | None", owner: type | None = None) -> Tensor:
         if probe is None:
             return self  # type: ignore[return-value]  # read on the class, the declaration itself
-        wide = torch.float64 if isinstance(self.identity, float) else None  # in 32 bits it would round whole numbers
-        return probe.__dict__.setdefault(self._name, torch.tensor(self.identity, dtype=wide))  # type: ignore[no-any-return]
+        if self._name not in probe.__dict__:
+            wide = torch.float64 if isinstance(self.identity, float) else None  # 32 bits would round whole numbers
+            probe.__dict__[self._name] = torch.tensor(self.identity, dtype=wide)
+        return probe.__dict__[self._name]  # type: ignore[no-any-return]
 
     def __set__(self, probe: "Probe", value: Tensor) -> None:
         if not isinstance(value, Tensor):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -132,14 +132,15 @@ class Captured:
         self.mean, self.low, self.high = other.mean, other.low, other.high
         self.maps = {point: values.clone() for point, values in other.maps.items()}
 
-    def channels(self, layout: Layout, *, scaled: bool) -> Channels:
+    def channels(self, layout: Layout) -> Channels:
         """The channel means at the layout's points side by side."""
-        mean = torch.cat([taken_at(self.mean, point) for point in layout.points], 1)
-        if not scaled:
-            return Channels(mean, None, None, layout)
-        low = torch.stack([taken_at(self.low, point) for point in layout.points], 1)
-        high = torch.stack([taken_at(self.high, point) for point in layout.points], 1)
-        return Channels(mean, low, high, layout)
+        return Channels(torch.cat([taken_at(self.mean, point) for point in layout.points], 1), None, None, layout)
+
+    def with_extremes(self, channels: Channels) -> Channels:
+        """The same means, with the extremes of their layers."""
+        low = torch.stack([taken_at(self.low, point) for point in channels.layout.points], 1)
+        high = torch.stack([taken_at(self.high, point) for point in channels.layout.points], 1)
+        return replace(channels, low=low, high=high)
 
 
 @dataclass(frozen=True)

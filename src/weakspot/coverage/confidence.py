@@ -1,7 +1,5 @@
 """How sure the model says it is: cheap scores per sample that any coverage criterion must be held against."""
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -22,7 +20,7 @@ def max_softmax(probabilities: Tensor) -> Tensor:
     >>> max_softmax(torch.tensor([[0.75, 0.25]])).tolist()
     [0.75]
     """
-    return _checked(probabilities).amax(1)
+    return _highest(_checked(probabilities))
 
 
 def margin(probabilities: Tensor) -> Tensor:
@@ -31,8 +29,7 @@ def margin(probabilities: Tensor) -> Tensor:
     >>> margin(torch.tensor([[0.75, 0.25]])).tolist()
     [0.5]
     """
-    first, second = _checked(probabilities).topk(2, dim=1).values.unbind(1)
-    return first - second
+    return _lead(_checked(probabilities))
 
 
 def entropy(probabilities: Tensor) -> Tensor:
@@ -41,8 +38,7 @@ def entropy(probabilities: Tensor) -> Tensor:
     >>> round(float(entropy(torch.tensor([[0.5, 0.5]]))), 4)
     0.6931
     """
-    surprise: Tensor = torch.special.entr(_checked(probabilities))
-    return surprise.sum(1)
+    return _surprise(_checked(probabilities))
 
 
 def deep_gini(probabilities: Tensor) -> Tensor:
@@ -51,7 +47,7 @@ def deep_gini(probabilities: Tensor) -> Tensor:
     >>> deep_gini(torch.tensor([[0.5, 0.5]])).tolist()
     [0.5]
     """
-    return 1 - _checked(probabilities).square().sum(1)
+    return _difference(_checked(probabilities))
 
 
 def _checked(probabilities: Tensor) -> Tensor:
@@ -69,13 +65,40 @@ def _checked(probabilities: Tensor) -> Tensor:
     return rows
 
 
-UNCERTAINTY: dict[str, Callable[[Tensor], Tensor]] = {
-    "max_softmax": lambda probabilities: 1 - max_softmax(probabilities),
-    "margin": lambda probabilities: 1 - margin(probabilities),
-    "entropy": entropy,
-    "deep_gini": deep_gini,
-}
-"""The scores turned so that a higher one means less sure: what to look at first."""
+def _highest(rows: Tensor) -> Tensor:
+    return rows.amax(1)
+
+
+def _lead(rows: Tensor) -> Tensor:
+    first, second = rows.topk(2, dim=1).values.unbind(1)
+    return first - second
+
+
+def _surprise(rows: Tensor) -> Tensor:
+    each: Tensor = torch.special.entr(rows)
+    return each.sum(1)
+
+
+def _difference(rows: Tensor) -> Tensor:
+    return 1 - rows.square().sum(1)
+
+
+_SCORES = {"max_softmax": _highest, "margin": _lead, "entropy": _surprise, "deep_gini": _difference}
+_SURE = ("max_softmax", "margin")
+"""Scores that are high where the model is sure."""
+UNCERTAINTY = tuple(_SCORES)
+"""The names of the scores."""
+
+
+def observed_scores(seen: Observation) -> dict[str, Tensor]:
+    """All scores of what was observed; what a softmax gave is not checked, as a GPU would have to wait for that."""
+    rows = seen.probabilities.double() if seen.seen.setting.scores == "logits" else _checked(seen.probabilities)
+    return {name: score(rows) for name, score in _SCORES.items()}
+
+
+def observed_uncertainty(seen: Observation) -> dict[str, Tensor]:
+    """The same turned so that a higher one means less sure: what to look at first."""
+    return {name: 1 - score if name in _SURE else score for name, score in observed_scores(seen).items()}
 
 
 class Confidence(Probe):
@@ -91,9 +114,8 @@ class Confidence(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep the scores, and whether the answer is right if that is known."""
-        scores = {score.__name__: score(seen.probabilities) for score in (max_softmax, margin, entropy, deep_gini)}
         known = {} if seen.batch.targets is None else {"right": seen.right}
-        self.samples.append(seen.ids, predicted=seen.predicted, **scores, **known)
+        self.samples.append(seen.ids, predicted=seen.predicted, **observed_scores(seen), **known)
 
     def finish(self) -> Finding:
         """A row per sample; with labels, how well each score tells right from wrong."""
@@ -102,7 +124,7 @@ class Confidence(Probe):
         columns = {name: np.asarray(rows[name]) for name in rows if name != "sample"}
         summary = {
             f"mean_{name}": Estimate(float(columns[name][order].mean()), about=f"of {name} over the samples")
-            for name in ("max_softmax", "margin", "entropy", "deep_gini")
+            for name in UNCERTAINTY
         }
         if "right" in columns:
             summary |= _separation(columns)
@@ -118,8 +140,8 @@ def _separation(columns: dict[str, np.ndarray]) -> dict[str, Estimate]:
     if not 0 < count < wrong.size:
         return told
     about = "chance that a wrong answer is less sure than a right one by this score (AUROC); ½ says nothing"
-    for name, sign in (("max_softmax", -1), ("margin", -1), ("entropy", 1), ("deep_gini", 1)):
-        area = auroc(sign * columns[name], wrong)
+    for name in UNCERTAINTY:
+        area = auroc(-columns[name] if name in _SURE else columns[name], wrong)
         low, high = auroc_interval(area, count, wrong.size - count)
         told[f"auroc_{name}"] = Estimate(area, float(low), float(high), 0.95, about)
     return told

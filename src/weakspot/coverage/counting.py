@@ -108,10 +108,11 @@ def _class_number(setting: Setting, name: str, outputs: int) -> int:
     return names.index(str(name))
 
 
-def with_classes(samples: int, rows: Sequence[Tensor], device: torch.device) -> Tensor:
+def with_classes(samples: int, rows: Sequence[Tensor]) -> Tensor:
     """The number of all samples, then of those predicted as each class asked for, int64, (1 + classes,)."""
-    every = torch.full((), samples, device=device)
-    return torch.stack([every, *(own.sum() for own in rows)])
+    if not rows:
+        return torch.tensor([samples])
+    return torch.stack([torch.full((), samples, device=rows[0].device), *(own.sum() for own in rows)])
 
 
 def class_parts(

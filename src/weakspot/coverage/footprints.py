@@ -18,7 +18,7 @@ from weakspot.core.rows import RowTable
 from weakspot.core.sections import section_numbers
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
-from weakspot.coverage.confidence import UNCERTAINTY
+from weakspot.coverage.confidence import observed_uncertainty
 from weakspot.coverage.neurons import ActivationRanges
 from weakspot.coverage.reach import Bits, Cells, Reach, one_each
 from weakspot.coverage.topk import leading, pattern_words
@@ -64,12 +64,12 @@ class Footprints(Probe):
         channels = seen.channels(self.tap)
         low, high = (torch.tensor(self.ranges.arrays[side], device=channels.mean.device) for side in ("low", "high"))
         narrow = torch.int16 if self.sections < 1 << 14 else torch.int32
-        leads = leading(channels.mean, self.setting.layout(self.tap).widths, self.top).cpu().numpy()
+        leads = leading(channels.mean, self.setting.layout(self.tap).widths, self.top)
         self.footprints.append(
             seen.ids,
             active=np.packbits((channels.scaled > self.threshold).cpu().numpy(), axis=1),
             section=section_numbers(channels.mean, low, high, self.sections).to(narrow),
-            leads=np.packbits(leads, axis=1),
+            leads=np.packbits(leads.cpu().numpy(), axis=1),
             pattern=pattern_words(leads),
             **self._unsure(seen),
             **self._errors(seen),
@@ -78,7 +78,7 @@ class Footprints(Probe):
     def _unsure(self, seen: Observation) -> dict[str, Tensor]:
         if self.setting.task != "classification" or self.setting.scores is None:
             return {}
-        return {name: score(seen.probabilities) for name, score in UNCERTAINTY.items()}
+        return observed_uncertainty(seen)
 
     def _errors(self, seen: Observation) -> dict[str, Tensor]:
         """Whether each answer is wrong, and, where it is one class taken for another, the number of that confusion."""

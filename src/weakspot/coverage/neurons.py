@@ -58,7 +58,7 @@ class NeuronCoverage(Probe):
         """Count, for each neuron, the inputs that activate it."""
         active, rows = seen.channels(self.tap).scaled > self.threshold, class_rows(seen, self.classes)
         self.counts = self.counts + torch.stack([active.sum(0), *(active[own].sum(0) for own in rows)])
-        self.inputs = self.inputs + with_classes(len(seen.ids), rows, active.device)
+        self.inputs = self.inputs + with_classes(len(seen.ids), rows)
 
     def finish(self) -> Finding:
         """Coverage over all neurons, its saturation curve, and each layer's coverage."""
@@ -166,7 +166,7 @@ class KMultisection(Probe):
         add_to_histogram(every, numbers)
         for cells, own in zip(each, rows, strict=True):
             add_to_histogram(cells, numbers[own])
-        self.inputs = self.inputs + with_classes(len(seen.ids), rows, values.device)
+        self.inputs = self.inputs + with_classes(len(seen.ids), rows)
 
     def _bounds(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """The training range on the device, copied once per shard."""

@@ -1,7 +1,8 @@
 """Top-k neuron coverage and top-k neuron patterns: which neurons lead their layer (DeepGauge, Ma et al. 2018)."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
+from functools import lru_cache
+from hashlib import shake_128
 from math import comb, prod
 
 import numpy as np
@@ -61,9 +62,9 @@ class TopNeurons(Probe):
         leads = leading(seen.channels(self.tap).mean, self.setting.layout(self.tap).widths, self.top)
         rows = class_rows(seen, self.classes)
         self.counts = self.counts + torch.stack([leads.sum(0), *(leads[own].sum(0) for own in rows)])
-        self.inputs = self.inputs + with_classes(len(seen.ids), rows, leads.device)
+        self.inputs = self.inputs + with_classes(len(seen.ids), rows)
         members = torch.stack(rows, 1) if rows else leads.new_zeros((len(leads), 0))
-        self.patterns.append(seen.ids, pattern=pattern_words(leads.cpu().numpy()), member=members)
+        self.patterns.append(seen.ids, pattern=pattern_words(leads), member=members)
 
     def finish(self) -> Finding:
         """Coverage over all neurons, the number of patterns, their curves, and each layer's coverage."""
@@ -127,17 +128,29 @@ def leading_neurons(values: Tensor, widths: Sequence[int], top: int) -> Tensor:
 
 def leading(values: Tensor, widths: Sequence[int], top: int) -> Tensor:
     """`leading_neurons` of values that are numbers for certain."""
-    layers = values.split(list(widths), dim=1)
-    least = [own.topk(min(top, own.shape[1]), dim=1).values[:, -1:] for own in layers]
-    leads = torch.cat([own >= limit for own, limit in zip(layers, least, strict=True)], 1)
-    if int(leads.sum()) == len(values) * sum(min(top, width) for width in widths):
-        return leads
-    return torch.cat([_first_of_equals(own, limit, top) for own, limit in zip(layers, least, strict=True)], 1)
+    leads = torch.empty_like(values, dtype=torch.bool)
+    for width, columns in _alike(tuple(widths), values.device).items():
+        own = values.index_select(1, columns).unflatten(1, (-1, width))
+        leads.index_copy_(1, columns, _leading(own, min(top, width)).flatten(1))
+    return leads
 
 
-def _first_of_equals(values: Tensor, least: Tensor, top: int) -> Tensor:
+@lru_cache(8)
+def _alike(widths: tuple[int, ...], device: torch.device) -> dict[int, Tensor]:
+    """The neurons of all layers of the same width, by width: such layers are compared in one go."""
+    layers = torch.arange(sum(widths), device=device).split(widths)
+    return {width: torch.cat([own for own in layers if len(own) == width]) for width in sorted(set(widths))}
+
+
+def _leading(values: Tensor, top: int) -> Tensor:
+    """Which are the `top` highest of the last dimension, the first of equals."""
+    least = values.topk(top, dim=-1).values[..., -1:]
+    if values.is_cpu:  # a GPU would have to wait for the question whether there are equals
+        leads = values >= least
+        if int(leads.sum()) == top * values[..., 0].numel():
+            return leads
     above, tied = values > least, values == least
-    return above | (tied & (tied.cumsum(1) <= top - above.sum(1, keepdim=True)))
+    return above | (tied & (tied.cumsum(-1) <= top - above.sum(-1, keepdim=True)))
 
 
 def possible_patterns(widths: Sequence[int], top: int) -> int:
@@ -149,11 +162,20 @@ def possible_patterns(widths: Sequence[int], top: int) -> int:
     return prod(comb(width, min(top, width)) for width in widths)
 
 
-def pattern_words(leads: np.ndarray) -> np.ndarray:
-    """A hash of 128 bits of each row's pattern, the same on every machine; int64, shape (samples, 2)."""
-    packed = np.packbits(leads, axis=1)
-    hashed = b"".join(blake2b(row.tobytes(), digest_size=16).digest() for row in packed)
-    return np.frombuffer(hashed, dtype="<i8").reshape(len(packed), 2)
+def pattern_words(leads: Tensor) -> Tensor:
+    """A hash of 128 bits of each row's pattern, the same on every machine; int64, shape (samples, 2).
+
+    Each neuron has two random words, and a pattern the sums of its neurons' words, modulo 2⁶⁴: two different patterns
+    have the same with chance 2⁻¹²⁸ (Zobrist 1970).
+    """
+    sums = [torch.where(leads, word, 0).sum(1) for word in _neuron_words(leads.shape[1], leads.device)]
+    return torch.stack(sums, 1)
+
+
+@lru_cache(8)
+def _neuron_words(neurons: int, device: torch.device) -> Tensor:
+    drawn = np.frombuffer(shake_128(b"weakspot").digest(16 * neurons), dtype="<i8")
+    return torch.tensor(drawn.reshape(2, neurons).astype(np.int64), device=device)
 
 
 def inputs_per_pattern(words: np.ndarray) -> np.ndarray:

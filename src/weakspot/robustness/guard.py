@@ -104,7 +104,7 @@ class Guard:
         recorder, layout = self._tapped(inputs)
         with recorder.recording(len(inputs)) as captured:
             outputs = self.subject.forward(inputs)
-        values = captured.channels(layout, scaled=False).mean.double().cpu()
+        values = captured.channels(layout).mean.double().cpu()
         return outputs, {"features": normalised(values, self.subject.task).numpy().astype(np.float32)}
 
     def _tapped(self, inputs: Tensor) -> tuple[Recorder, Layout]:
