@@ -3,7 +3,7 @@
 import pytest
 
 from weakspot.core.errors import RunError
-from weakspot.core.files import put_first, whole_folder
+from weakspot.core.files import put_first, replace_folder, tidy, whole_folder
 
 
 def made(folder, text):
@@ -36,3 +36,26 @@ def test_what_cannot_be_put_there_for_another_reason_is_an_error(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(RunError, match="cannot write"), whole_folder(tmp_path / "file" / "shard", first_wins=True):
         pass
+
+
+def test_a_folder_taken_away_by_a_killed_process_comes_back(tmp_path):
+    target, new = tmp_path / "a.b", tmp_path / "new"
+    for folder, text in ((target, "old"), (new, "new")):
+        folder.mkdir()
+        (folder / "file").write_text(text)
+    with pytest.raises(FileNotFoundError):
+        replace_folder(tmp_path / "missing", target)  # as if killed between both renames
+    assert not target.exists()
+    tidy(tmp_path)
+    assert (target / "file").read_text() == "old" and not list(tmp_path.glob(".*"))
+    replace_folder(new, target)
+    tidy(tmp_path)
+    assert (target / "file").read_text() == "new" and sorted(p.name for p in tmp_path.iterdir()) == ["a.b"]
+
+
+def test_what_was_replaced_does_not_come_back_over_its_successor(tmp_path):
+    for name in ("a", ".a.01234567.replaced"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    tidy(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["a"] and (tmp_path / "a" / "file").read_text() == "a"

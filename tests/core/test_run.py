@@ -12,7 +12,7 @@ import pytest
 from weakspot.core import files
 from weakspot.core import run as module
 from weakspot.core.errors import RunError
-from weakspot.core.files import remove_partial, whole_folder, write_text
+from weakspot.core.files import tidy, whole_folder, write_text
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.run import Run
 
@@ -250,9 +250,9 @@ def test_removing_what_is_partial_leaves_the_rest(tmp_path):
     (tmp_path / ".b.partial").write_text("")
     (tmp_path / "c.partial").write_text("")
     (tmp_path / ".lock").write_text("")
-    remove_partial(tmp_path)
+    tidy(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"c.partial", ".lock"}
-    remove_partial(tmp_path / "nowhere")
+    tidy(tmp_path / "nowhere")
 
 
 def test_verify_finds_any_change(run):

@@ -221,6 +221,20 @@ def read_csv(answer):
     return list(csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff"))))
 
 
+def test_samples_by_their_positions_are_those_of_the_list(client):
+    listed = client.get("/api/samples").json()["rows"]
+    asked = client.get("/api/samples/rows", params={"positions": "4,0,4"}).json()
+    assert asked == {"split": "test", "rows": [listed[4], listed[0], listed[4]]}
+    train = client.get("/api/samples/rows", params={"positions": "1", "split": "train"}).json()
+    assert [row["id"] for row in train["rows"]] == ["t2"]
+
+
+@pytest.mark.parametrize("positions", ["", "5", "-1", "a", "1,,2", ",".join(["0"] * 257)])
+def test_samples_by_positions_that_are_not_there(client, positions):
+    answer = client.get("/api/samples/rows", params={"positions": positions})
+    assert answer.status_code in (400, 404, 422) and answer.json()["error"]
+
+
 def test_a_selection_as_csv(client):
     rows = read_csv(client.get("/api/samples.csv", params={"sort": "id"}))
     assert [row["id"] for row in rows] == ["'=cmd", "S2", "s1", "s3", "ünïcode/<b>"], "no formula for a spreadsheet"

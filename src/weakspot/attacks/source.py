@@ -17,7 +17,7 @@ from weakspot.attacks.store import FolderStore, MemoryStore, Store
 from weakspot.core.checking import Checked
 from weakspot.core.digest import class_code, digest, to_json
 from weakspot.core.errors import ConfigError
-from weakspot.core.files import remove_partial, write_text, writing
+from weakspot.core.files import tidy, write_text, writing
 from weakspot.core.observation import Batch
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.source import Source, Turn, check_ids
@@ -149,7 +149,7 @@ class Attacked:
         own = folder / digest([self._made_as, self._part_size])[:24]
         with writing(own):
             own.mkdir(parents=True, exist_ok=True)
-        remove_partial(own)
+        tidy(own)
         write_text(own / "set.json", to_json(self._identity()))
         return FolderStore(own)
 

@@ -45,9 +45,9 @@ def put_first(source: Path, target: Path) -> None:
 
 
 def replace_folder(source: Path, target: Path) -> None:
-    """Put folder `source` in the place of `target`."""
+    """Put folder `source` in the place of `target`; after a kill in between, `tidy` brings the old one back."""
     if target.exists():
-        old = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
+        old = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.replaced")
         target.rename(old)
         source.rename(target)
         shutil.rmtree(old, ignore_errors=True)
@@ -75,7 +75,9 @@ def write_text(path: Path, text: str) -> None:
             scratch.unlink()
 
 
-def remove_partial(folder: Path) -> None:
-    """Clear what a killed process left in `folder`."""
-    for path in folder.glob(".*.partial"):
+def tidy(folder: Path) -> None:
+    """Clear what a killed process left in `folder`, and bring back what it took away without a successor."""
+    for old in folder.glob(".*.replaced"):
+        put_first(old, old.with_name(old.name[1:].rsplit(".", 2)[0]))
+    for path in (*folder.glob(".*.partial"), *folder.glob(".*.replaced")):
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weakspot.core.errors import RunBusy, RunError
-from weakspot.core.files import remove_partial, write_text, writing
+from weakspot.core.files import tidy, write_text, writing
 from weakspot.core.finding import Finding, check_name, read_index, verify
 
 FORMAT = "weakspot-run"
@@ -122,8 +122,8 @@ class Run:
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
-            remove_partial(self.folder)
-            remove_partial(self.folder / "findings")
+            tidy(self.folder)
+            tidy(self.folder / "findings")
             yield
 
     def _write(self, manifest: Mapping[str, Any]) -> None:
