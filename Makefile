@@ -24,7 +24,7 @@ demo: $(INSTALLED) ## examine an embedded model and write a report
 test: $(INSTALLED) lint types ## run every check that must pass before a commit
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
-test-slow: $(INSTALLED) ## kill runs and workers at random moments, on one process and on Ray; takes a quarter of an hour
+test-slow: $(INSTALLED) ## kill runs and workers at random moments, and form a cluster of two nodes; takes a quarter of an hour
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --timeout=3600 tests
 
 lint: $(INSTALLED) ## check the style
@@ -46,9 +46,14 @@ peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	for script in benchmarks/peers/*.py; do $(BIN)/python $$script || exit 1; done
 
-papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; writes CSV beside the scripts
-	for script in benchmarks/papers/steering_nets.py benchmarks/papers/importance_nets.py benchmarks/papers/*.py; do \
-		$(BIN)/python $$script || exit 1; done
+# in this order: networks before what asks about them, tables and figures at the end
+PAPERS := steering_nets importance_nets importance importance_neurons importance_tables \
+	robustness robustness_study robustness_sampling robustness_tenth robustness_steering robustness_cost robustness_tables \
+	classes_oracles classes classes_trained causes causes_retraining \
+	lesions_ms_checks lesions_ms lesions_lgg lesions_figure
+
+papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts go on where they stopped
+	for script in $(PAPERS); do $(BIN)/python benchmarks/papers/$$script.py || exit 1; done
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache

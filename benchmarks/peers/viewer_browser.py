@@ -6,6 +6,8 @@
 has its picture and its words; `again` the same later; `jump` from a jump to a far place until all in view is there. All
 in milliseconds; bar: 1 s. `blank` counts frames of a steady scroll in which a row was without pictures, by pixels a
 frame; bar: none. `wheel` is the time between two pictures of the screen while the map of all samples is zoomed.
+`lesions` is from the call of the page of lesions, right after the command printed its address, until the three planes
+of a case of 512×512×192 are drawn, its file out of the page cache; bar: 1 s.
 """
 
 import re
@@ -18,11 +20,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from measuring import machine, write
+from viewer_lesions import lesion_findings, out_of_the_page_cache
+
+from weakspot.core.run import Run
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.report.browser import installed, running
+from tests.report.browser import Browser, installed, running
 from tests.viewer.driving import settled
-from tests.viewer.fluidity import first_view, jumps, steady_scroll, wheel_frames
+from tests.viewer.fluidity import first_planes, first_view, jumps, steady_scroll, wheel_frames
 from tests.viewer.runs import make_big
 
 WINDOW = {"width": 1280, "height": 800}
@@ -36,6 +41,18 @@ def viewing(run: Path) -> Iterator[tuple[str, str]]:
         line = process.stdout.readline() if process.stdout else ""
         yield re.findall(r"(http\S+)/\?(token=\S+)", line)[0]
         process.terminate()
+
+
+def lesions(browser: Browser, folder: Path) -> list[float]:
+    """Three times until the planes of a large case are drawn."""
+    run, took = Run.create(folder), []
+    for finding in lesion_findings():
+        run.save(finding)
+    for _ in range(3):
+        out_of_the_page_cache(run.finding_folder("lesions.case_volumes") / "image_0000.npy")
+        with viewing(folder) as (address, token):
+            took.append(first_planes(browser.open(f"{address}/lesions?{token}", **WINDOW)))
+    return took
 
 
 def row(what: str, values: Sequence[float]) -> dict[str, str]:
@@ -65,6 +82,7 @@ def main() -> None:
             page = browser.open(f"{address}/map", **WINDOW)
             settled(page)
             rows.append(row("wheel", wheel_frames(page, turns=60)))
+        rows.append(row("lesions", lesions(browser, Path(folder) / "lesions")))
     write(Path(__file__).with_suffix(".csv"), [{"machine": machine("cpu"), **one} for one in rows])
 
 

@@ -15,6 +15,15 @@ def first_view(page: Page) -> float:
     return page.run(f"(async () => {{ {IN_VIEW} while (waits()) await frame(); return performance.now(); }})()")
 
 
+def first_planes(page: Page) -> float:
+    """Milliseconds from the call of the page of lesions until all three planes are drawn."""
+    return page.run("""(async () => {
+        const drawn = () => { const images = [...document.querySelectorAll('.planes:not([hidden]) .slice img')];
+            return images.length >= 3 && images.every(image => image.complete && image.naturalWidth); };
+        while (!drawn()) await new Promise(requestAnimationFrame);
+        return performance.now(); })()""")
+
+
 def jumps(page: Page) -> list[float]:
     """Milliseconds from a jump to a far place until every cell in view has its picture and its words."""
     return page.run(f"""(async () => {{ {IN_VIEW}
