@@ -7,8 +7,10 @@ import textwrap
 import numpy as np
 import pytest
 
+from weakspot import engines
 from weakspot.causes.labelling import RunLabels
 from weakspot.cli import retraining
+from weakspot.core.engine import LocalEngine
 from weakspot.core.run import Run
 
 NETS = """
@@ -79,6 +81,38 @@ def test_from_clusters_to_labels_and_folders(weakspot, small):
     code, _, err = weakspot("causes", "export", config, "--output", small / "clusters")
     assert code == 2
     assert "is there already" in err
+
+
+class Noting(LocalEngine):
+    """This process; notes how many passes it was asked for, and with which options it was made."""
+
+    def __init__(self, asked, options):
+        self._asked = asked
+        asked.append(options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._asked.append("closed")
+
+    def run(self, work, shards, progress):
+        self._asked.append([probe.name() for probe in work.job.probes])
+        super().run(work, shards, progress)
+
+
+@pytest.mark.parametrize("command", [["select"], ["export", "--output", "clusters"]])
+def test_the_passes_are_made_by_the_engine_that_was_asked_for(weakspot, small, monkeypatch, command):
+    asked = []
+    monkeypatch.setattr(engines, "RayEngine", lambda **options: Noting(asked, options), raising=False)
+    monkeypatch.chdir(small)
+    doing = ["--engine", "ray", "--address", "10.0.0.1:6379", "--engine-workers", 2, "--threads", 2]
+    code, _, err = weakspot("causes", *command, "weakspot.yaml", *doing, "--quiet")
+    assert (code, err) == (0, "")
+    assert (asked[0], asked[-1]) == ({"address": "10.0.0.1:6379", "workers": 2}, "closed")
+    assert "causes.root_causes" in {name for probes in asked[1:-1] for name in probes}
+    kept = Run.open(small / "runs" / "weakspot")["causes.root_causes"]
+    assert kept.provenance["execution"]["threads"] == 2
 
 
 def test_a_run_without_images_to_label_says_how_to_choose_some(weakspot, small):

@@ -52,6 +52,20 @@ class Hanging(AtOneInput):
         time.sleep(600)
 
 
+class HangingAtFirst(AtOneInput):
+    """Hangs at any batch, as long as fewer than so many did before; not at the one sample that is tried beforehand."""
+
+    def __init__(self, folder: Path, times: float):
+        super().__init__(folder)
+        self.folder, self.times = folder, times
+
+    def forward(self, inputs):
+        if len(inputs) > 1 and len(list(self.folder.glob("hung-*"))) < self.times:
+            (self.folder / f"hung-{os.getpid()}").touch()
+            time.sleep(600)
+        return inputs * 2.0
+
+
 class Odd(AtOneInput):
     def do(self):
         warnings.warn("this input is odd", UserWarning, stacklevel=1)
@@ -75,6 +89,13 @@ def samples(count, *special):
     for place in special:
         values[place] = SPECIAL
     return ArraySource(values.numpy(), ids=[f"s{place}" for place in range(count)])
+
+
+def exported(folder, *, free):
+    """The file of an exported net, three numbers in and two out, of a free or a fixed batch size."""
+    net, shapes = nn.Sequential(nn.Linear(3, 2)), ({0: torch.export.Dim("batch")},) if free else None
+    torch.export.save(torch.export.export(net, (torch.zeros(2, 3),), dynamic_shapes=shapes), folder / "net.pt2")
+    return folder / "net.pt2"
 
 
 class Interrupted(Exception):

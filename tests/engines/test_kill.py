@@ -6,26 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.helpers import Tally
 from tests.core.test_kill import Examiner
-from tests.engines.helpers import HOW, AtOneInput, contents, samples
-from weakspot import Subject, examine
+from tests.engines.helpers import contents
 
 
 @pytest.fixture(scope="module")
-def examiner(engine):
+def examiner():
     made = Examiner()
     yield made
     made.close()
 
 
 @pytest.fixture
-def address(engine, tmp_path):
-    """Where the Ray of these tests is reached."""
-    import ray
-
-    examine(Subject(AtOneInput(tmp_path)), samples(8), [Tally()], execution=HOW, engine=engine)
-    return ray.get_runtime_context().gcs_address
+def address(engine):
+    """Where the Ray of these tests is reached; none of its workers is needed."""
+    if engine._ray is None:
+        engine._connect(gpus=0)
+    return engine._ray.get_runtime_context().gcs_address
 
 
 def workers():
@@ -40,7 +37,7 @@ def workers():
     return found
 
 
-def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(engine, address, examiner, tmp_path):
+def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(address, examiner, tmp_path):
     examiner.finish(what="demo", folder=tmp_path / "whole")
     whole, before = contents(tmp_path / "whole"), workers()
     for shards, number in ((3, signal.SIGKILL), (9, signal.SIGTERM)):

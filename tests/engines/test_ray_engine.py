@@ -19,10 +19,12 @@ from tests.engines.helpers import (
     AtOneInput,
     Dying,
     Hanging,
+    HangingAtFirst,
     Interrupted,
     Noted,
     Odd,
     StopsAfter,
+    exported,
     samples,
     several_rooms,
 )
@@ -120,10 +122,13 @@ def test_a_worker_that_hangs_is_replaced(engine, tmp_path, monkeypatch, copied):
     assert any("hangs: another one takes its place" in said for said in progress.said) is not copied
 
 
-def test_a_shard_of_which_all_workers_die_is_blamed(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "_patience", Patience(attempts=2))
-    with pytest.raises(SubjectError, match=r"2 workers died .* samples from 's8' to 's15': .*engine local"):
-        examine(Subject(AlwaysDying(tmp_path)), samples(16, 9), [Tally()], execution=HOW, engine=engine)
+def test_workers_that_hang_before_any_shard_is_done_are_replaced(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "_patience", Patience(first=2.0))
+    net, progress = HangingAtFirst(tmp_path, times=2), Noted()
+    found = examine(Subject(net), samples(16), [Keep()], execution=HOW, engine=engine, progress=progress)[0]
+    assert len(list(tmp_path.glob("hung-*"))) == 2
+    assert sum("hangs: another one takes its place" in said for said in progress.said) >= 2
+    assert same(found, examine(Subject(net), samples(16), [Keep()], execution=HOW)[0])
 
 
 def raised(how):
@@ -167,15 +172,11 @@ def test_warnings_come_through(engine, tmp_path):
     assert caught[0].filename.endswith("helpers.py")
 
 
+@pytest.mark.slow  # torch.export takes seconds to load, here and in each worker; test_travelling has the journey alone
 @pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning")
 @pytest.mark.parametrize("free", [True, False], ids=["free batch size", "fixed batch size"])
 def test_exported_models_are_read_again_where_they_arrive(engine, tmp_path, free):
-    shapes = ({0: torch.export.Dim("batch")},) if free else None
-    program = torch.export.export(
-        torch.nn.Sequential(torch.nn.Linear(3, 2)), (torch.zeros(2, 3),), dynamic_shapes=shapes
-    )
-    torch.export.save(program, tmp_path / "net.pt2")
-    subject = Subject(load_exported(tmp_path / "net.pt2"), fingerprint="net")
+    subject = Subject(load_exported(exported(tmp_path, free=free)), fingerprint="net")
     here = examine(subject, samples(16), [Tally()], execution=HOW)[0]
     assert same(here, examine(subject, samples(16), [Tally()], execution=HOW, engine=engine)[0])
 
@@ -281,3 +282,26 @@ def test_more_workers_than_gpus_are_refused_here_before_they_wait_for_ever():
     with pytest.raises(ConfigError, match=r"GPUs for 2 workers with 1 each, and 3 were asked for: .*0\.5"):
         engine._room(threads=1, gpus=1.0)
     engine._ray = None
+
+
+# The last tests leave no workers behind.
+
+
+def test_where_all_workers_hang_it_ends_with_what_to_do_and_what_was_done_is_kept(engine, tmp_path, monkeypatch):
+    work, subject = tmp_path / "work", Subject(HangingAtFirst(tmp_path, times=0))
+    with pytest.raises(Interrupted):
+        examine(subject, samples(32), [Keep()], execution=HOW, engine=StopsAfter(2), work=work)
+    subject.model.times = float("inf")
+    monkeypatch.setattr(engine, "_patience", Patience(first=0.5, attempts=1))
+    with pytest.raises(SubjectError, match=r"2 workers hung before .* of 4 samples within 0\.5 s.*'s16'.*smaller"):
+        examine(subject, samples(32), [Keep()], execution=HOW, engine=engine, work=work)
+    assert len(list(work.glob("*/shard-*"))) == 2
+    subject.model.times = 0
+    whole = examine(subject, samples(32), [Keep()], execution=HOW)[0]
+    assert same(whole, examine(subject, samples(32), [Keep()], execution=HOW, work=work)[0])
+
+
+def test_a_shard_of_which_all_workers_die_is_blamed(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "_patience", Patience(attempts=2))
+    with pytest.raises(SubjectError, match=r"2 workers died .* samples from 's8' to 's15': .*engine local"):
+        examine(Subject(AlwaysDying(tmp_path)), samples(16, 9), [Tally()], execution=HOW, engine=engine)

@@ -59,11 +59,39 @@ def test_a_slow_shard_is_copied_once_it_takes_longer_than_usual_and_the_first_wi
     assert schedule.repeated == []
 
 
-def test_nothing_is_slow_or_hangs_before_anything_was_finished():
-    schedule = of(1, 2, least=0.0)
+def test_before_anything_was_finished_nothing_is_slow_and_who_gets_through_no_batch_hangs():
+    schedule = of(2, 3, least=0.0, first=60.0)
     list(schedule.assign(0.0))
     assert list(schedule.assign(1e9)) == []
-    assert schedule.hanging(1e9) == []
+    schedule.moves(1, 50.0)
+    assert schedule.hanging(60.0) == []
+    assert schedule.hanging(61.0) == [0]
+    assert schedule.hanging(111.0) == [0, 1]  # a minute after its last batch
+
+
+def test_a_trial_says_how_long_the_first_shard_may_take():
+    schedule = Schedule({0: 10}, Patience(hanging=5.0, least=30.0, first=1e9), known=2.0)
+    schedule.joins(0)
+    list(schedule.assign(0.0))
+    assert schedule.longest == 2.0
+    assert schedule.hanging(100.0) == []
+    assert schedule.hanging(101.0) == [0]
+
+
+def test_while_nothing_is_done_those_given_up_are_counted_and_no_shard_is_blamed():
+    schedule = of(4, 2, ahead=1, first=1.0, attempts=1)
+    for now in (0.0, 2.0):
+        list(schedule.assign(now))
+        for worker in schedule.hanging(now + 1.5):
+            schedule.gives_up(worker)
+            schedule.joins(worker + 2)
+    assert schedule.fruitless == 4
+    assert schedule.fatal() is None
+    list(schedule.assign(4.0))
+    schedule.finished(4, schedule._held[4][0], 4.5)
+    assert schedule.fruitless == 0
+    schedule.gives_up(5)
+    assert schedule.fatal() is not None
 
 
 def test_who_takes_far_longer_than_the_longest_before_hangs_but_not_before_the_least_time():

@@ -56,3 +56,21 @@ def test_slow_shards_are_done_by_others_too():
     helped = [simulate(12_800, 100, 64, uneven, seed=seed).seconds for seed in range(9)]
     assert sum(helped) < 0.8 * sum(alone)
     assert simulate(12_800, 100, 64, uneven, seed=3).seconds == helped[3]
+
+
+def test_workers_that_hang_from_the_beginning_cost_their_patience_once():
+    patience = Patience(first=10.0)
+    found = simulate(800, 100, 2, FREE, patience=patience, stuck=2)
+    assert found.seconds == pytest.approx(10.0 + 4.0, abs=0.5)  # then two others do eight shards of a second
+
+
+def test_one_that_hangs_beside_others_costs_no_more_than_its_shard_done_by_another():
+    found = simulate(800, 100, 2, FREE, patience=Patience(ahead=1, first=1e6, least=1e6), stuck=1)
+    assert found.seconds == pytest.approx(8.0, abs=0.5)
+
+
+def test_where_all_hang_it_ends_after_so_many_attempts():
+    patience = Patience(first=10.0, attempts=3)
+    assert simulate(800, 100, 4, FREE, patience=patience, stuck=11).seconds < 60
+    found = simulate(800, 100, 4, FREE, patience=patience, stuck=12)
+    assert (found.seconds, found.efficiency, found.limit) == (float("inf"), 0.0, "workers that hang")

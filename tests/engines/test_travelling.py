@@ -17,7 +17,8 @@ from weakspot import Subject
 from weakspot.attacks import Attacked, Fgsm
 from weakspot.core.digest import digest_file
 from weakspot.data.sources import ArraySource, DatasetSource, ImageZip
-from weakspot.engines.travelling import cannot_travel, unpicklable, users_modules
+from weakspot.engines.travelling import cannot_travel, made_again, unmade, unpicklable, users_modules
+from weakspot.models import load_exported
 
 
 def again(source):
@@ -60,6 +61,19 @@ def test_an_attacked_set_is_not_made_again_and_leaves_the_model_behind():
     there = again(attacked)
     assert there._subject is None
     assert equal(attacked, there)
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning")
+def test_an_exported_model_is_read_again_and_gets_its_weights(tmp_path):
+    model, inputs = load_exported(helpers.exported(tmp_path, free=True)), torch.rand(4, 3)
+    model.load_state_dict({name: values + 1.0 for name, values in model.state_dict().items()})  # trained further
+    assert torch.equal(made_again(again(unmade(model)))(inputs), model(inputs))
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning")
+def test_an_exported_model_of_a_fixed_batch_size_is_read_again(tmp_path):
+    model, inputs = load_exported(helpers.exported(tmp_path, free=False)), torch.rand(4, 3)
+    assert torch.equal(again(model)(inputs), model(inputs))
 
 
 def test_the_innermost_part_that_cannot_travel_is_found():

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weakspot.cli.arguments import (
+    Address,
     BatchSize,
     ChannelsLast,
     Compile,
     ConfigFile,
     Device,
+    Engine,
+    EngineWorkers,
+    GpusPerWorker,
     Json,
     Limit,
     OnBadSample,
@@ -21,8 +25,9 @@ from weakspot.cli.arguments import (
     RunFolder,
     RunOption,
     SetOption,
+    Threads,
 )
-from weakspot.cli.questions import answer, ask_command, asking_alone, in_ways, question, with_settings
+from weakspot.cli.questions import answer, ask_command, asking_alone, doing_by, in_ways, question, with_settings
 from weakspot.cli.retraining import retrain
 from weakspot.core.errors import ConfigError
 
@@ -49,6 +54,11 @@ def select(
     precision: Precision = None,
     compile: Compile = False,
     channels_last: ChannelsLast = False,
+    threads: Threads = None,
+    engine: Engine = "local",
+    address: Address = None,
+    engine_workers: EngineWorkers = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -57,8 +67,9 @@ def select(
 
     read = in_ways(read_config(config), precision, compile, channels_last)
     asked = selecting(with_settings(read, "causes", settings), budget)
-    execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample}
-    how = {"limit": limit, "execution": execution, "device": device}
+    execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample, "threads": threads}
+    doing = doing_by(engine, address, engine_workers, gpus_per_worker)
+    how = {"limit": limit, "execution": execution, "device": device, "engine": doing}
     answer(config, asked, run, how, as_json=as_json, quiet=quiet)
 
 
@@ -112,6 +123,11 @@ def export(
     limit: Limit = None,
     batch_size: BatchSize = 64,
     device: Device = None,
+    threads: Threads = None,
+    engine: Engine = "local",
+    address: Address = None,
+    engine_workers: EngineWorkers = None,
+    gpus_per_worker: GpusPerWorker = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a folder per root-cause cluster with its images and an animation, and the distances of every layer."""
@@ -137,9 +153,10 @@ def export(
         steps = [step for step in planned.steps if step.key in planned.asked]
         if train and "train" in data:
             steps.append(train_results(asked.ask["causes"] or {}))
-        with work.nothing_half_made(target) as opened:
-            progress = Silent() if quiet else Bar()
-            Plan.of(steps).run(subject, data, opened, execution=Execution(batch_size=batch_size), progress=progress)
+        doing = doing_by(engine, address, engine_workers, gpus_per_worker)
+        with work.engine_of(**doing) as working, work.nothing_half_made(target) as opened:
+            how, progress = Execution(batch_size=batch_size, threads=threads), Silent() if quiet else Bar()
+            Plan.of(steps).run(subject, data, opened, execution=how, engine=working, progress=progress)
             left_out = export_clusters(opened, data["test"], folder)
     if not quiet:
         typer.echo("\n".join([*left_out, f"clusters: {folder}"]))

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weakspot.engines.ray_engine import RayEngine as RayEngine
+    from weakspot.engines.schedule import Patience as Patience
 
-__all__ = ["RayEngine"]
+__all__ = ["Patience", "RayEngine"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf, isinf
 from typing import Any
 
 from weakspot.core.errors import ConfigError, SubjectError
@@ -38,7 +39,8 @@ class Parcel:
 class Dispatch:
     """The shards of one job, worked off by a crew of so many workers.
 
-    discard: wait until all workers are there, and throw away what they make. check: called now and then, to end it all.
+    discard: wait until all workers are there, and throw away what they make. known: seconds per sample of a trial.
+    check: called now and then, to end it all.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Dispatch:
         workers: int,
         patience: Patience,
         discard: bool = False,
+        known: float = inf,
         check: Callable[[], None] = lambda: None,
     ):
         self._ray, self._crew, self._parcel, self._job = ray, crew, parcel, job
@@ -60,13 +63,15 @@ class Dispatch:
         self._progress, self._workers, self._patience = progress, workers, patience
         self._discard, self._check = discard, check
         samples = {shard.number: shard.stop - shard.start for shard in shards}
-        self.schedule, self._counted = Schedule(samples, patience), Counted(samples)
+        self.schedule, self._counted = Schedule(samples, patience, known=known), Counted(samples)
         self._waiting: dict[Any, tuple[Callable[..., None], Member, Any]] = {}
         """What was asked of workers: what to do with the answer, who gives it, and about what."""
         self._troubles: dict[int, Trouble] = {}
         self._said: set[Any] = set()
         self._probe = f".probe-{uuid.uuid4().hex[:12]}.partial"
         self._alone_since: float | None = None
+        self._taking: dict[int, float] = {}
+        """Since when workers are at taking what they were sent."""
         self.busy_seconds = 0.0
         """What workers spent on shards, all together."""
 
@@ -152,12 +157,13 @@ class Dispatch:
             if member.about.get(kind) != key:
                 self._ask(self._ignored, member, member.call(f"take_{kind}", key, stored))
                 member.about[kind] = key
-        member.ready = False
+        member.ready, self._taking[member.number] = False, time.monotonic()
         taken = member.call("take", self._parcel.shell, self._job.work, self._probe, self._discard)
         self._ask(self._ready, member, taken)
 
     def _ready(self, member: Member, direct: bool, _: Any) -> None:
         member.direct, member.ready = direct, True
+        del self._taking[member.number]
         self.schedule.joins(member.number)
         self._ask_for_news(member)
 
@@ -171,6 +177,7 @@ class Dispatch:
     def _heard(self, member: Member, news: News, _: Any) -> None:
         for shard, samples in news.moved:
             self._counted.moved(member.number, shard, samples)
+            self.schedule.moves(member.number, time.monotonic())
         self._pass_on(news)
         self._ask_for_news(member)
 
@@ -234,11 +241,30 @@ class Dispatch:
 
     def _give_up_slow(self) -> None:
         now = time.monotonic()
-        for number in self.schedule.hanging(now):
+        for number in [*self.schedule.hanging(now), *self._never_ready(now)]:
             member = self._crew.members[number]
             place = member.about.get("node", "an unknown node")
+            self.schedule.gives_up(number)
+            if self.schedule.fruitless >= self._patience.attempts * self._workers:
+                raise self._stuck(place)
             self._progress.tell(f"worker {member.number} on {place} hangs: another one takes its place")
             self._lost(member, TimeoutError("it took far longer than others did"))
+
+    def _never_ready(self, now: float) -> list[int]:
+        """Workers that hang where they take the model or the data."""
+        there = self._crew.members
+        self._taking = {number: since for number, since in self._taking.items() if number in there}
+        return [number for number, since in self._taking.items() if now - since > self._patience.first]
+
+    def _stuck(self, place: str) -> SubjectError:
+        first = self._job.source.ids[self._shards[min(self.schedule.left)].start]
+        waited = f"{self._patience.first:g} s" if isinf(self.schedule.longest) else "what a trial lets expect"
+        return SubjectError(
+            f"{self.schedule.fruitless} workers hung before any shard was done, the last on {place}: expected a batch "
+            f"of {self._job.batch_size} samples within {waited}, and none came; try the sample {first!r} with the "
+            "engine local: if that hangs, too, it is the model or the data; if it is only slow, take smaller batches "
+            "or more time with Patience(first=…); what was done before is kept"
+        )
 
     def _say_if_alone(self) -> None:
         """Say that the cluster has no room, where no worker has answered for some time."""

@@ -6,11 +6,14 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from math import inf
 from types import TracebackType
 from typing import Any
 
 import torch
 
+from weakspot.core.digest import digest
 from weakspot.core.engine import Engine, Footprint, Work, peak_memory
 from weakspot.core.errors import ConfigError
 from weakspot.core.job import Job, Shard
@@ -56,6 +59,8 @@ class RayEngine(Engine):
         self._workers = 0
         self._sent: dict[str, tuple[Any, str | None, str, Any]] = {}
         """What has been stored for the workers: the thing itself, its fingerprint, a key, and where it is stored."""
+        self._tried: dict[str, float] = {}
+        """Seconds per sample that a trial took, by questions, model and device."""
         self.repeated: list[int] = []
         """Shards of the last job that were begun and done again, as their worker died or was given up."""
 
@@ -79,8 +84,8 @@ class RayEngine(Engine):
         """Let every worker do that shard once; what comes of the copies is thrown away."""
         self._begin(work.job)
         copies = [Shard(number, shard.start, shard.stop, shard.missing) for number in range(self._workers)]
-        one_each = Patience(ahead=1, slow=float("inf"), hanging=float("inf"))
-        self._dispatch(work, copies, progress, discard=True, patience=one_each)
+        one_each = replace(self._patience, ahead=1, slow=inf, hanging=inf)
+        self._tried[_kind(work.job)] = self._dispatch(work, copies, progress, discard=True, patience=one_each)
 
     def _dispatch(
         self,
@@ -90,7 +95,8 @@ class RayEngine(Engine):
         *,
         discard: bool = False,
         patience: Patience | None = None,
-    ) -> None:
+    ) -> float:
+        """The most seconds per sample that any shard took."""
         job, termination = work.job, _Termination()
         crew = self._begin(job)
         dispatch = Dispatch(
@@ -103,6 +109,7 @@ class RayEngine(Engine):
             workers=min(self._workers, len(shards)),
             patience=patience or self._patience,
             discard=discard,
+            known=self._tried.get(_kind(job), inf),
             check=termination.check,
         )
         try:
@@ -115,6 +122,7 @@ class RayEngine(Engine):
             self.repeated, self.busy_seconds = dispatch.schedule.repeated, dispatch.busy_seconds
         if trouble is not None:
             raise trouble.exception()
+        return dispatch.schedule.longest
 
     def footprint(self) -> Footprint:
         """How many workers there are, and the most memory that this process and one of them had."""
@@ -208,6 +216,13 @@ class RayEngine(Engine):
                 return self._ray.put(thing)
             except Exception as error:  # whatever the user's objects raise
                 raise cannot_travel(told, thing, cloudpickle.dumps, error) from error
+
+
+def _kind(job: Job) -> str:
+    """What a shard's time depends on, apart from its samples; a model without a fingerprint is never the same."""
+    return digest(
+        [job.identity["subject"] or uuid.uuid4().hex, job.device.type, [probe.identity() for probe in job.probes]]
+    )
 
 
 def _cores() -> int:

@@ -6,6 +6,7 @@ The engine feeds it with what happens and when; a simulation can do the same wit
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf, isfinite
 from statistics import median
 
 
@@ -16,13 +17,17 @@ class Patience:
     ahead: shards that a worker is handed at once, so that it need not wait for the next.
     slow: a shard that takes so many times the usual time is also given to a worker that has nothing else to do.
     hanging: a worker that takes so many times the longest time seen, and at least `least` seconds, is given up.
-    attempts: workers that may die of a shard before it is blamed.
+    first: while nothing is known of how long a shard takes, a worker that gets through no batch for so many seconds is
+        given up.
+    attempts: workers that may die of a shard before it is blamed; and how often every worker may be given up, on
+        average, before any shard is done.
     """
 
     ahead: int = 2
     slow: float = 1.5
     hanging: float = 5.0
     least: float = 30.0
+    first: float = 3600.0
     attempts: int = 3
 
 
@@ -30,22 +35,27 @@ class Schedule:
     """Shards to be done by workers that come, go, and are of different speed.
 
     samples: of each shard, by its number; shards are handed out in this order.
+    known: seconds per sample that a trial took; infinite where there was none.
     """
 
-    def __init__(self, samples: Mapping[int, int], patience: Patience | None = None):
+    def __init__(self, samples: Mapping[int, int], patience: Patience | None = None, *, known: float = inf):
         self._samples = samples
         self._patience = patience or Patience()
+        self._known = known
         self._waiting = deque(samples)
         self._left = set(samples)
         self._held: dict[int, list[int]] = {}
         """What each worker has been handed, in the order in which it works."""
         self._since: dict[int, float] = {}
         """Since when each worker is at the first of them."""
+        self._moved: dict[int, float] = {}
+        """When each worker last got through a batch."""
         self._copies: dict[int, list[int]] = {}
         """Who holds each shard."""
         self._pace: list[float] = []
         """Seconds per sample of what was finished."""
         self._deaths: dict[int, int] = {}
+        self._given_up = 0
         self.repeated: list[int] = []
         """Shards that were begun and must be done again, as their worker died or was given up."""
 
@@ -72,13 +82,28 @@ class Schedule:
         """A worker is there, with nothing to do."""
         self._held[worker] = []
 
-    def leaves(self, worker: int) -> list[int]:
+    def moves(self, worker: int, now: float) -> None:
+        """A worker got through a batch."""
+        self._moved[worker] = now
+
+    def gives_up(self, worker: int) -> list[int]:
+        """A worker hangs; as `leaves`, but before anything is done it is not its shard that is to be blamed."""
+        self._given_up += 1
+        return self.leaves(worker, blame=bool(self._pace))
+
+    @property
+    def fruitless(self) -> int:
+        """How many workers were given up, where nothing was ever done."""
+        return 0 if self._pace else self._given_up
+
+    def leaves(self, worker: int, *, blame: bool = True) -> list[int]:
         """A worker died or was given up; the shards that go back: the one it was at, and those it had not begun."""
         held = self._held.pop(worker, [])
         self._since.pop(worker, None)
+        self._moved.pop(worker, None)
         for shard in held:
             self._copies[shard].remove(worker)
-        if held:
+        if held and blame:
             self._deaths[held[0]] = self._deaths.get(held[0], 0) + 1
         back = [shard for shard in held if shard in self._left and not self.copies(shard)]
         self._waiting.extendleft(reversed(back))
@@ -137,16 +162,21 @@ class Schedule:
         slow = [s for since, s in running if now - since > self._patience.slow * usual * self._samples[s]]
         return [shard for shard in [*queued, *slow] if shard in self._left and len(self.copies(shard)) == 1]
 
+    @property
+    def longest(self) -> float:
+        """The most seconds per sample that were seen, here or in a trial; infinite where nothing was."""
+        return max(self._pace, default=self._known)
+
     def hanging(self, now: float) -> list[int]:
-        """The workers that are to be given up: measured by what others, or they themselves, took before."""
-        if not self._pace:
-            return []
-        longest = self._patience.hanging * max(self._pace)
-        return [
-            worker
-            for worker, held in self._held.items()
-            if held and now - self._since[worker] > max(self._patience.least, longest * self._samples[held[0]])
-        ]
+        """The workers that are to be given up."""
+        return [worker for worker, held in self._held.items() if held and self._hangs(worker, held[0], now)]
+
+    def _hangs(self, worker: int, shard: int, now: float) -> bool:
+        """Measured by what others, it itself or a trial took; else by whether it gets through batches."""
+        usual, since = self._patience.hanging * self.longest * self._samples[shard], self._since[worker]
+        if isfinite(usual):
+            return now - since > max(self._patience.least, usual)
+        return now - max(since, self._moved.get(worker, since)) > self._patience.first
 
 
 class Counted:

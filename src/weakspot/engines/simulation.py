@@ -6,6 +6,7 @@ worker cannot write to the Run itself. When all are there, it merges them one af
 
 import heapq
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -57,7 +58,9 @@ class Simulated:
 
     @property
     def limit(self) -> str:
-        """What keeps it from being faster."""
+        """What keeps it from being faster, or from ending."""
+        if self.seconds == inf:
+            return "workers that hang"
         if self.driver_share > 0.9:
             return "the driver"
         if self.merging > 0.2 * self.seconds:
@@ -66,13 +69,20 @@ class Simulated:
 
 
 def simulate(
-    samples: int, shard_size: int, workers: int, costs: Costs, *, patience: Patience | None = None, seed: int = 0
+    samples: int,
+    shard_size: int,
+    workers: int,
+    costs: Costs,
+    *,
+    patience: Patience | None = None,
+    seed: int = 0,
+    stuck: int = 0,
 ) -> Simulated:
-    """Work off so many samples with so many workers of equal speed."""
+    """Work off so many samples with so many workers of equal speed; the first `stuck` that come hang for ever."""
     sizes = {
         number: min(shard_size, samples - start) for number, start in enumerate(range(0, samples, shard_size))
     }  # fmt: skip
-    clock = _Clock(sizes, workers, costs, patience or Patience(), np.random.default_rng(seed))
+    clock = _Clock(sizes, workers, costs, patience or Patience(), np.random.default_rng(seed), stuck)
     last = clock.run()
     merging = costs.merge * len(sizes)
     work = costs.sample * samples
@@ -83,10 +93,18 @@ class _Clock:
     """The run itself: workers need no word from the driver between shards that they were handed."""
 
     def __init__(
-        self, sizes: dict[int, int], workers: int, costs: Costs, patience: Patience, chance: np.random.Generator
+        self,
+        sizes: dict[int, int],
+        workers: int,
+        costs: Costs,
+        patience: Patience,
+        chance: np.random.Generator,
+        stuck: int,
     ):
         self._sizes, self._costs, self._chance = sizes, costs, chance
-        self._schedule = Schedule(sizes, patience)
+        self._schedule, self._hopeless = Schedule(sizes, patience), patience.attempts * workers
+        self._stuck, self._next = stuck, workers
+        """Workers of lower numbers hang; the number of the next who comes."""
         self._free = dict.fromkeys(range(workers), 0.0)
         """When each worker is through with all that it was handed."""
         self._done: list[tuple[float, int, int]] = []
@@ -96,12 +114,15 @@ class _Clock:
             self._schedule.joins(worker)
 
     def run(self) -> float:
-        """The time at which the last shard is in."""
+        """The time at which the last shard is in; never, where worker after worker hangs."""
         now = 0.0
         self._hand_out(now)
         while not self._schedule.done:
-            while self._done[0][0] > now + _TICK and len(self._schedule.busy) < len(self._free):
+            while self._waits(now):
                 now += _TICK  # the driver looks for slow workers now and then
+                self._replace_hanging(now)
+                if self._schedule.fruitless >= self._hopeless:
+                    return inf
                 self._hand_out(now)
             arrived, worker, shard = heapq.heappop(self._done)
             first = shard in self._schedule.left
@@ -111,8 +132,26 @@ class _Clock:
             self._hand_out(now)
         return now
 
+    def _waits(self, now: float) -> bool:
+        """Whether nothing arrives soon, and the driver may find something to do meanwhile."""
+        if not self._done:
+            return True
+        idle = len(self._schedule.busy) < len(self._free)
+        return self._done[0][0] > now + _TICK and (idle or min(self._free) < self._stuck)
+
+    def _replace_hanging(self, now: float) -> None:
+        for worker in self._schedule.hanging(now) if min(self._free) < self._stuck else ():
+            if worker < self._stuck:  # the others get through batches, of which the simulation knows nothing
+                self._schedule.gives_up(worker)
+                del self._free[worker]
+                self._schedule.joins(self._next)
+                self._free[self._next] = now
+                self._next += 1
+
     def _hand_out(self, now: float) -> None:
         for worker, shard in self._schedule.assign(now):
+            if worker < self._stuck:
+                continue
             took = self._costs.sample * self._sizes[shard] * self._factor()
             self._free[worker] = max(now + self._costs.latency, self._free[worker]) + took
             self.worked += took
