@@ -58,9 +58,10 @@ def svhn(shared: Path):
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
-    """Train embedded models into a cache of the test run's own."""
-    folder = tmp_path_factory.mktemp("cache")
-    os.environ.setdefault("WEAKSPOT_CACHE", str(folder))
+    """Train embedded models into a cache of the test run's own, once for all of its processes."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if base.name.startswith("popen-") else base
+    os.environ.setdefault("WEAKSPOT_CACHE", str(shared / "cache"))
 
 
 @pytest.fixture(autouse=True)

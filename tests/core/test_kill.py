@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,8 +66,8 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(examiner, tmp_path
     assert whole == contents(tmp_path / "warm")
     assert sum(name.endswith("finding.json") for name in whole) >= 7
     chance = random.Random(20)
-    left, went_on = 30, 0
-    for number in range(60):
+    left, went_on = 10, 0  # a hundred are in `make test-slow`
+    for number in range(30):
         folder = tmp_path / f"killed-{number}"
         in_a_row = min(left, chance.randint(1, 5))
         for _ in range(in_a_row):
@@ -78,17 +79,19 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(examiner, tmp_path
         if left == 0:
             break
     assert left == 0
-    assert went_on >= 10
+    assert went_on >= 2
 
 
 @pytest.mark.parametrize("before", [None, 1.0], ids=["a new run", "a run whose Findings are replaced"])
 def test_killed_before_every_single_change_to_the_disk(examiner, tmp_path, before):
     examiner.finish(what="tiny", weight=2.0, folder=tmp_path / "whole")
     whole = contents(tmp_path / "whole")
+    if before is not None:
+        examiner.finish(what="tiny", weight=before, folder=tmp_path / "before")
     for moment in range(1, 500):
         folder = tmp_path / f"at-{moment}"
         if before is not None:
-            examiner.finish(what="tiny", weight=before, folder=folder)
+            shutil.copytree(tmp_path / "before", folder)
         status = examiner.work(what="tiny", weight=2.0, folder=folder, die_at=moment)
         if status == 0:
             break

@@ -20,10 +20,10 @@ def with_blocks(*languages):
 
 
 @pytest.mark.parametrize("page", with_blocks("console", "python"), ids=lambda page: page.name)
-def test_page(page, tmp_path):
+def test_page(page, warm, tmp_path):
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{warm.folder}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(tmp_path),
         "OMP_NUM_THREADS": "1",  # threads of several processes only get in each other's way
     }
@@ -33,7 +33,7 @@ def test_page(page, tmp_path):
         elif block["language"] == "console":
             run_commands(block["text"], tmp_path, environment)
         elif block["language"] == "python" and ">>>" not in block["text"]:
-            run([sys.executable, "-W", "error", "-c", block["text"]], tmp_path, environment)
+            run([*warm.command, "python", "-c", block["text"]], tmp_path, environment)
 
 
 def run_commands(text, folder, environment):

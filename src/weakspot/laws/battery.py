@@ -3,7 +3,7 @@
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
@@ -29,6 +29,9 @@ from weakspot.core.step import Step
 from weakspot.core.tasks import Task
 from weakspot.laws.benches import Bench, bench
 from weakspot.laws.compare import differences
+
+_MOST_SHARDS = 8
+"""Shards after which an examination is interrupted, at most."""
 
 
 class LawBroken(WeakspotError):  # noqa: N818 - it reads as what happened
@@ -131,13 +134,17 @@ def any_merge(trial: Trial) -> None:
 
 def interruption(trial: Trial) -> None:
     """An examination that is interrupted after any shard goes on and ends with the same bytes."""
-    whole = trial.examine(shard_size=10)
-    for survived in range(8):
+    whole, survived, interrupted = trial.examine(shard_size=10), 0, True
+    while interrupted and survived < _MOST_SHARDS:
         with trial.run() as run:
-            with suppress(_Interrupted):
+            interrupted = False
+            try:
                 trial.into(run, engine=_Failing(survived), shard_size=10)
+            except _Interrupted:
+                interrupted = True
             if trial.into(run, shard_size=10).digest != whole.digest:
                 raise LawBroken(f"interrupted after {survived} shards, it ends with another Finding")
+        survived += 1
 
 
 class _Interrupted(Exception):  # noqa: N818 - as KeyboardInterrupt
