@@ -15,10 +15,13 @@ def main() -> None:
     print("Nearest pairs of digits, found without labels:")
     for row in pairs.table.slice(0, 5).to_pylist():
         certainty = f"reported with certainty {row['certainty']:.2f}" if row["confused"] else "not reported"
-        print(f"  {row['first']} and {row['second']}: distance {row['distance']:.2f}, {certainty}")
+        print(f"  {row['first']} and {row['second']}: distance {row['distance']:.2f}, {certainty}", end="; ")
+        print(f"place {row['leaning_rank']} by the outputs alone, which give {row['leaning']:.1%} to each other")
 
     distance, truth = pair_values(pairs.arrays["distance"]), pair_values(pair_confusion(pairs.arrays["confusion"]))
     print(f"Spearman's correlation of distance and true confusion: {spearman(distance, truth):.2f}")
+    for name, told in (("distance", "confusion_gain"), ("outputs alone", "outputs_confusion_gain")):
+        print(f"Gain over a random order of the pairs, by {name}: {pairs.summary[told].value:.0%}")
 
     print("Accuracy by digit:")
     for name, estimate in groups.summary.items():

@@ -16,12 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import machine
 
 from weakspot import Execution, Finding, Subject, examine
-from weakspot.classes import average_confusion_disparity, pair_confusion, pair_values, suspicious
+from weakspot.classes import pair_values
 from weakspot.classes.gauge import CRITERIA, ClassCoverage, ClassGauge, ClassRanges
 from weakspot.classes.probes import ClassPairs
 from weakspot.core.source import Source
-from weakspot.core.tasks import predicted, probabilities
-from weakspot.statistics import average_precision, cost_effectiveness, spearman
+from weakspot.statistics import average_precision, cost_effectiveness
 
 TAPS: dict[str, dict[str, Any]] = {
     "all outputs": {},
@@ -49,20 +48,18 @@ def study(
     for tap, finding in zip(TAPS, findings, strict=True):
         told = {**known, "images": len(test.ids), "figure": figure(subject, outputs, targets), "tap": tap}
         told |= {"pairs": finding.summary["pairs"].value, **pair_figures(finding)}
-        told |= from_outputs(subject, finding, outputs)
         told |= planted_figures(finding.arrays["distance"], planted)
         rows.append({**told, **{name: value if tap == "all outputs" else "" for name, value in separated.items()}})
     return [{**row, "machine": machine(str(subject.device))} for row in rows]
 
 
 def pair_figures(finding: Finding) -> dict[str, Any]:
-    """RQ2 and RQ3, and RQ1c where images have several labels."""
+    """RQ2 and RQ3, and RQ1c where images have several labels; then what the outputs alone say."""
     told = finding.summary
     names = [f"{what}_{figure}" for what in ("confusion", "bias") for figure in FIGURES]
-    coincidence = told.get("coincidence_correlation")
+    others = [f"outputs_{what}_{figure}" for what in ("confusion", "bias") for figure in ("correlation", "gain")]
     return {
-        **{name: rounded(told[name].value) if name in told else "" for name in names},
-        "coincidence_correlation": "" if coincidence is None else rounded(coincidence.value),
+        name: rounded(told[name].value) if name in told else "" for name in (*names, "coincidence_correlation", *others)
     }
 
 
@@ -95,31 +92,6 @@ def figure(subject: Subject, outputs: torch.Tensor, targets: torch.Tensor) -> fl
         return rounded(float((outputs.argmax(1) == targets).double().mean()))
     columns = zip(outputs.T.numpy(), targets.T.numpy().astype(bool), strict=True)
     return rounded(float(np.mean([average_precision(score, true) for score, true in columns])))
-
-
-def from_outputs(subject: Subject, finding: Finding, outputs: torch.Tensor) -> dict[str, Any]:
-    """How well the outputs alone rank the same pairs: mean probability of b among images predicted a, both ways."""
-    classes = finding.arrays["classes"]
-    chance = probabilities(outputs, subject.task, subject.scores).numpy()[:, classes]
-    given = predicted(outputs, subject.task, subject.scores)
-    member = (given[:, None] == torch.from_numpy(classes)).numpy() if given.ndim == 1 else given.numpy()[:, classes]
-    leaning = (member.T.astype(float) @ chance) / np.maximum(member.sum(0), 1)[:, None]
-    score = pair_values((leaning + leaning.T) / 2)
-    told: dict[str, Any] = {}
-    told |= ranked("confusion", score, pair_values(pair_confusion(finding.arrays["confusion"])))
-    if "disparity" not in finding.arrays:
-        return told | {"outputs_bias_correlation": "", "outputs_bias_gain": ""}
-    unequal = pair_values(average_confusion_disparity((leaning + leaning.T) / 2))
-    return told | ranked("bias", unequal, pair_values(finding.arrays["disparity"]))
-
-
-def ranked(what: str, score: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
-    """How a score ranks the pairs: its correlation with the truth, and the gain of that order over a random one."""
-    true = suspicious(truth)
-    return {
-        f"outputs_{what}_correlation": rounded(spearman(score, truth)),
-        f"outputs_{what}_gain": rounded(cost_effectiveness(score, true).gain) if true.any() else "",
-    }
 
 
 def planted_figures(distance: np.ndarray, planted: np.ndarray | None) -> dict[str, Any]:

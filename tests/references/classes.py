@@ -1,7 +1,7 @@
 """Slow, plain versions of what `weakspot.classes` computes, straight from the paper's formulas (`deepinspect`)."""
 
 from itertools import combinations
-from math import isnan, nan, sqrt
+from math import exp, isnan, nan, sqrt
 
 Matrix = list[list[float]]
 
@@ -105,3 +105,21 @@ def errors(score: list[float], truth: list[float], *, top: int | None = None) ->
         reported = sorted(range(len(score)), key=lambda number: -score[number])[:top]
     hits = sum(truth[number] > limit(truth) for number in reported)
     return hits, len(reported) - hits
+
+
+def leaning(probability: Matrix, predicted: list[set[int]], classes: int) -> Matrix:
+    """Mean probability of b among the images predicted a; NaN on the diagonal and for a class without images."""
+    table = [[nan] * classes for _ in range(classes)]
+    for a in range(classes):
+        own = [row for row, said in zip(probability, predicted, strict=True) if a in said]
+        for b in range(classes):
+            if own and a != b:
+                table[a][b] = sum(row[b] for row in own) / len(own)
+    return table
+
+
+def probabilities(outputs: Matrix, *, several: bool) -> Matrix:
+    """Of logits: each label's own where there may be several, else shares that add up to one."""
+    if several:
+        return [[1 / (1 + exp(-value)) for value in row] for row in outputs]
+    return [[exp(value) / sum(map(exp, row)) for value in row] for row in outputs]

@@ -69,6 +69,12 @@ def test_coverage_is_answered_without_a_verdict_and_from_the_most_telling_criter
     assert told.startswith("Nobody can say from coverage alone. Test inputs reach 50 % of what importance driven")
 
 
+def test_pairs_without_intervals_are_answered_too():
+    numbers = {"confused": Estimate(3), "pairs": Estimate(45), "biased": Estimate(11)}
+    told = said(answer("classes", [Finding("classes.output_pairs", summary=numbers)]).sentence)
+    assert told.startswith("3 of 45 pairs of classes look so alike")
+
+
 def test_a_finding_of_somebody_elses_is_told_by_its_first_number():
     own = Finding("lesions.mine", summary={"real": Estimate(3, about="lesions that are real")})
     assert said(answer("lesions", [own]).sentence) == "Mine: 3, lesions that are real."
@@ -93,6 +99,13 @@ def test_the_worst_are_ordered_by_the_inputs_they_concern():
 def test_without_labels_the_nearest_pair_is_told_as_such():
     (found,) = worst([pairs(taken=None)])
     assert found.title == "“a” and “b” look alike to the network"
+
+
+def test_a_pair_by_the_outputs_alone_is_told_by_its_leaning():
+    columns = {"first": ["a"], "second": ["b"], "leaning": [0.25], "confused": [True]}
+    (found,) = worst([Finding("classes.by_outputs", table=table_of(columns))])
+    assert found.title == "“a” and “b” look alike to the network"
+    assert "give 25 % to the other" in found.told.replace("\u00a0", " ")
 
 
 def test_coverage_is_never_among_the_worst():

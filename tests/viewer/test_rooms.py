@@ -120,6 +120,16 @@ def test_pairs_lead_to_the_images_of_each_direction(browser, run):
     assert browser.get("/api/media/none/0").status_code == 404
 
 
+def test_pairs_by_the_outputs_alone_have_the_page_of_pairs(tmp_path):
+    made = Run.create(tmp_path / "run")
+    columns = {"first": ["a", "a"], "second": ["b", "c"], "leaning": [0.1, 0.3], "confused": [False, False]}
+    made.save(Finding("classes.output_pairs", table=table_of(columns)))
+    client = client_of(made.folder)
+    assert "pairs" in [page["page"] for page in got(client, "/api/run")["pages"]]
+    told = got(client, "/api/pairs")
+    assert (told["finding"], [row["leaning"] for row in told["pairs"]]) == ("classes.output_pairs", [0.3, 0.1])
+
+
 def test_weak_inputs_and_their_strips(browser, run):
     told = got(browser, "/api/weak")
     table = run["robustness.neighbour_accuracy"].table.to_pylist()

@@ -18,6 +18,7 @@ from weakspot.classes.confusion import (
 )
 from weakspot.classes.distance import activation_distance, class_tree
 from weakspot.classes.fairness import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
+from weakspot.classes.leaning import output_leaning
 from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
 from weakspot.classes.pairs import cutoff_score, most_suspicious, pair_classes, pair_values, suspicious
 from weakspot.classes.selection import Selected, images_to_label
@@ -50,6 +51,7 @@ __all__ = [
     "most_suspicious",
     "neural_paths",
     "neuron_coverage",
+    "output_leaning",
     "pair_classes",
     "pair_confusion",
     "pair_values",

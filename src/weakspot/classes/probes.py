@@ -11,8 +11,17 @@ from weakspot.classes.membership import class_sizes, rankable_classes
 from weakspot.classes.pairs import Cutoff, suspicious
 from weakspot.classes.seen import Seen, answers, neural_path
 from weakspot.classes.selection import images_to_label
-from weakspot.classes.study import study_pairs
-from weakspot.classes.telling import figure_arrays, named_pairs, pair_columns, summary
+from weakspot.classes.study import study_outputs, study_pairs, true_confusion
+from weakspot.classes.telling import (
+    figure_arrays,
+    named_pairs,
+    output_arrays,
+    output_columns,
+    pair_columns,
+    report_summary,
+    summary,
+    truth_summary,
+)
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.layers import Side
@@ -20,6 +29,7 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
+from weakspot.core.tasks import probabilities
 from weakspot.data.thumbnails import thumbnails
 
 
@@ -29,6 +39,8 @@ class ClassPairs(Probe):
     After DeepInspect (Tian et al. 2020). A neuron is active for an image if its channel's mean, scaled to [0, 1] per
     image and layer, exceeds the threshold. Classes are the predicted ones: labels are not needed, and where there are
     any they only serve to check the report. Two classes are close if they activate each neuron about equally often.
+    Beside the distance stands what the outputs alone say of each pair, as in `OutputPairs`, where the subject says what
+    its scores are.
 
     threshold: above which a neuron counts as active.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
@@ -81,10 +93,8 @@ class ClassPairs(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep each image's neural path as bits, with what was predicted and, if known, what is true."""
-        columns = {"bits": neural_path(seen, self.tap, self.threshold), **answers(seen)}
-        if self.thumbnail and seen.inputs.ndim == 4:
-            columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
-        self.images.append(seen.ids, **columns)
+        bits = neural_path(seen, self.tap, self.threshold)
+        self.images.append(seen.ids, bits=bits, **answers(seen), **_thumbnail_column(seen, self.thumbnail))
 
     def finish(self) -> Finding:
         """All pairs of the classes that have enough images."""
@@ -100,17 +110,76 @@ class ClassPairs(Probe):
             replicates=self.replicates,
             seed=self.seed,
         )
+        outputs = None
+        if self.setting.scores is not None:
+            rule = self.cutoff if isinstance(self.cutoff, str) else "std"  # a distance says nothing of the outputs
+            outputs = study_outputs(seen.leaning(), ranked, study.confusion, cutoff=rule)
         wanted = [(seen.number(a), seen.number(b)) for a, b in self.named]
         paths = neural_paths(seen.images.bits, seen.images.predicted)
         return self.finding(
             summary={
-                **summary(study, sizes, seen.names),
+                **summary(study, outputs, sizes, seen.names),
                 **named_pairs(study, seen.names, wanted, near=self.near),
             },
-            table=pair_columns(study, sizes, seen.names, near=self.near, example=seen.example),
-            arrays={**figure_arrays(study), "images_per_class": sizes, "neural_paths": paths},
+            table=pair_columns(study, outputs, sizes, seen.names, near=self.near, example=seen.example),
+            arrays={**figure_arrays(study, outputs), "images_per_class": sizes, "neural_paths": paths},
             media=seen.pictures(study, self.pictures),
         )
+
+
+class OutputPairs(Probe):
+    """Pairs of classes that are given each other's probability, so that the network may mix them up: outputs alone.
+
+    Leaning of a to b is the mean probability of b over the images predicted a; the pairs are ranked by the mean of both
+    directions, and their bias is how differently two classes lean to all the others. Needs no labels and no look
+    inside, so that a black box will do. Reported and checked against labels as DeepInspect (Tian et al. 2020) does with
+    the distance of `ClassPairs`.
+
+    cutoff: pairs to report: "std" (leaning above mean + std), "2 std", "top 1%", or a leaning.
+    least_images: predicted images below which a class is not ranked.
+    most_frequent: rank only so many of the most often predicted classes.
+    pictures: of how many of the most suspicious pairs to show images.
+    thumbnail: size of these images in pixels; 0 for none.
+    """
+
+    tasks = ("classification", "multilabel")
+
+    cutoff: Cutoff = "std"
+    least_images: int = 10
+    most_frequent: int | None = None
+    pictures: int = 6
+    thumbnail: int = 32
+
+    images = Rows()
+
+    def __post_init__(self) -> None:
+        suspicious([0.0], self.cutoff)
+        if self.least_images < 1:
+            raise ConfigError(f"expected least_images ≥ 1, got {self.least_images}")
+
+    def observe(self, seen: Observation) -> None:
+        """Keep what was answered and, if known, what is true."""
+        probabilities(seen.outputs[:0], self.setting.task, self.setting.scores)  # refuses at once, not after the pass
+        self.images.append(seen.ids, **answers(seen), **_thumbnail_column(seen, self.thumbnail))
+
+    def finish(self) -> Finding:
+        """All pairs of the classes that have enough images."""
+        seen = Seen(self.images.read(), self.setting)
+        sizes = class_sizes(seen.images.predicted)
+        ranked = rankable_classes(sizes, minimum=self.least_images, most_frequent=self.most_frequent)
+        truth = true_confusion(seen.images, ranked)
+        study = study_outputs(seen.leaning(), ranked, truth, cutoff=self.cutoff)
+        return self.finding(
+            summary={**report_summary(study, sizes, seen.names), **truth_summary(study)},
+            table=output_columns(study, sizes, seen.names, example=seen.example),
+            arrays={**output_arrays(study), "images_per_class": sizes},
+            media=seen.pictures(study, self.pictures),
+        )
+
+
+def _thumbnail_column(seen: Observation, size: int) -> dict[str, Any]:
+    """Small pictures of the inputs, where they are images and some are asked for."""
+    return {"thumbnail": thumbnails(seen.inputs, size)} if size and seen.inputs.ndim == 4 else {}
 
 
 class ImagesToLabel(Probe):
@@ -121,7 +190,7 @@ class ImagesToLabel(Probe):
     DeepInspect (Tian et al. 2020) leaves for later.
 
     budget: how many images to list.
-    pairs: the Finding of `ClassPairs`.
+    pairs: the Finding of `ClassPairs` or of `OutputPairs`.
     """
 
     tasks = ("classification", "multilabel")
@@ -161,7 +230,7 @@ class ImagesToLabel(Probe):
 
 
 def confused_pairs(finding: Finding, seen: Seen) -> np.ndarray:
-    """The numbers of the classes of the reported pairs of a `ClassPairs` Finding, the nearest first: pairs × 2."""
+    """The numbers of the classes of the reported pairs of a Finding, the most suspicious first: pairs × 2."""
     if finding.table is None:
         raise ProbeError(f"{finding.name} has no table of pairs; examine again")
     columns = (finding.table[name].to_pylist() for name in ("first", "second", "confused"))

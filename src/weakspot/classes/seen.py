@@ -6,10 +6,11 @@ from functools import cached_property
 import numpy as np
 from torch import Tensor
 
+from weakspot.classes.leaning import output_leaning
 from weakspot.classes.membership import class_members, images_of
-from weakspot.classes.pairs import most_suspicious, pair_classes, pair_values
+from weakspot.classes.pairs import most_suspicious, pair_classes
 from weakspot.classes.selection import likeliest
-from weakspot.classes.study import Images, PairStudy
+from weakspot.classes.study import Images, Study
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Picture
 from weakspot.core.observation import Observation, Setting
@@ -42,6 +43,7 @@ class Seen:
         self._rows = rows
         self.ids = rows.ids
         self.outputs = rows["outputs"]
+        self._task, self._scores = setting.task, setting.scores
         classes = self.outputs.shape[1]
         self.names = class_names(setting, classes)
         labels = class_members(rows["target"], classes) if "target" in rows else None
@@ -64,6 +66,11 @@ class Seen:
             raise ConfigError(f"no class is called {name!r}: there are {', '.join(self.names[:20])}")
         return self.names.index(name)
 
+    def leaning(self) -> np.ndarray:
+        """Mean probability of each class over the images predicted as another, classes × classes."""
+        own = self.images
+        return output_leaning(self.outputs, own.predicted, task=self._task, scores=self._scores, rank=own.rank)
+
     def like(self, predicted: int, other: int) -> list[int]:
         """Images predicted as one class, those that score highest for another class first."""
         images = self._by_class[predicted]
@@ -74,12 +81,11 @@ class Seen:
         found = self.like(predicted, other)
         return self.ids[found[0]] if found else ""
 
-    def pictures(self, study: PairStudy, pairs: int, *, each: int = 5) -> dict[str, Picture]:
-        """Images of the nearest reported pairs, in both directions; none where no thumbnails were kept."""
+    def pictures(self, study: Study, pairs: int, *, each: int = 5) -> dict[str, Picture]:
+        """Images of the most suspicious reported pairs, in both directions; none where no thumbnails were kept."""
         if "thumbnail" not in self._rows:
             return {}
-        score = -pair_values(study.distance)
-        shown = study.classes[pair_classes(most_suspicious(score, study.confused)[:pairs], len(study.classes))]
+        shown = study.classes[pair_classes(most_suspicious(study.score, study.confused)[:pairs], len(study.classes))]
         media = {}
         for a, b in (order for pair in shown.tolist() for order in (pair, pair[::-1])):
             images = self.like(a, b)[:each]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,20 +12,17 @@ from numpy.typing import NDArray
 from weakspot.classes.activation import Bits, activation_counts
 from weakspot.classes.bias import Near, average_bias, average_confusion_disparity, bias_errors
 from weakspot.classes.bootstrap import DistanceEstimate, bootstrap_distance
-from weakspot.classes.confusion import (
-    confusion_errors,
-    label_coincidence,
-    pair_confusion,
-    type1_confusion,
-    type2_confusion,
-)
+from weakspot.classes.confusion import label_coincidence, pair_confusion, type1_confusion, type2_confusion
 from weakspot.classes.distance import activation_distance
 from weakspot.classes.membership import Members, class_sizes
 from weakspot.classes.pairs import Cutoff, pair_values, suspicious
-from weakspot.statistics import CostEffectiveness, Detection, cost_effectiveness, spearman
+from weakspot.statistics import CostEffectiveness, Detection, cost_effectiveness, detection, spearman
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+TOP = "top 1%"
+"""The share of the pairs whose precision is told besides."""
 
 
 @dataclass(frozen=True)
@@ -52,31 +50,36 @@ class Ranking:
         return cost_effectiveness(self.score, true) if true.any() else None
 
 
-@dataclass(frozen=True)
-class PairStudy:
-    """The pairs of the classes that have enough images; matrices are classes × classes, directional where said."""
+@dataclass(frozen=True, kw_only=True)
+class Study(ABC):
+    """Pairs of classes in some order of suspicion, and what labels say of them; matrices are classes × classes."""
 
     classes: NDArray[np.int64]
-    """Numbers of the classes studied."""
+    """Numbers of the classes studied, those that have enough images."""
     cutoff: Cutoff
-    distance: Floats
-    average_bias: Floats | None
-    """None for fewer than three classes."""
-    estimate: DistanceEstimate | None
-    """None where no resampling was asked for."""
     confusion: Floats | None
     """Directional, type 1 or type 2; None without labels."""
-    coincidence: Floats | None = None
-    """How often two labels appear together; None without labels or with one label per image."""
+    average_bias: Floats | None
+    """How unequally two classes are treated beside all the others; None for fewer than three classes."""
+
+    @property
+    @abstractmethod
+    def score(self) -> Floats:
+        """One entry per pair; the higher, the more suspicious."""
+
+    @property
+    def score_cutoff(self) -> Cutoff:
+        """The cutoff as one of the score."""
+        return self.cutoff
 
     @cached_property
     def confused(self) -> Bools:
         """Pairs reported as confused."""
-        return suspicious(-pair_values(self.distance), self.cutoff if isinstance(self.cutoff, str) else -self.cutoff)
+        return suspicious(self.score, self.score_cutoff)
 
     @cached_property
     def biased(self) -> Bools | None:
-        """Pairs reported as biased; a cutoff that is a distance says nothing about bias, which is then cut at "std"."""
+        """Pairs reported as biased; a cutoff that is a number says nothing about bias, which is then cut at "std"."""
         if self.average_bias is None:
             return None
         return suspicious(pair_values(self.average_bias), self._bias_cutoff, rounding="up")
@@ -94,12 +97,41 @@ class PairStudy:
 
     @cached_property
     def confusion_ranking(self) -> Ranking | None:
-        """The distance against true confusion."""
+        """The score against true confusion."""
         if self.confusion is None or not self.confused.size:
             return None
-        found = confusion_errors(self.distance, self.confusion, cutoff=self.cutoff)
-        top = confusion_errors(self.distance, self.confusion, cutoff="top 1%")
-        return Ranking(-pair_values(self.distance), pair_values(pair_confusion(self.confusion)), found, top)
+        truth = pair_values(pair_confusion(self.confusion))
+        found, top = (detection(suspicious(self.score, each), suspicious(truth)) for each in (self.score_cutoff, TOP))
+        return Ranking(self.score, truth, found, top)
+
+    @cached_property
+    def bias_ranking(self) -> Ranking | None:
+        """The average bias against true disparity."""
+        if self.average_bias is None or self.disparity is None:
+            return None
+        found, top = (bias_errors(self.average_bias, self.disparity, cutoff=each) for each in (self._bias_cutoff, TOP))
+        return Ranking(pair_values(self.average_bias), pair_values(self.disparity), found, top)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairStudy(Study):
+    """Pairs by the distance of what they activate: the nearest are the most suspicious."""
+
+    distance: Floats
+    estimate: DistanceEstimate | None
+    """None where no resampling was asked for."""
+    coincidence: Floats | None = None
+    """How often two labels appear together; None without labels or with one label per image."""
+
+    @cached_property
+    def score(self) -> Floats:
+        """The nearer, the more suspicious."""
+        return -pair_values(self.distance)
+
+    @property
+    def score_cutoff(self) -> Cutoff:
+        """A cutoff that is a number is a distance."""
+        return self.cutoff if isinstance(self.cutoff, str) else -self.cutoff
 
     @property
     def coincidence_correlation(self) -> float | None:
@@ -108,14 +140,18 @@ class PairStudy:
             return None
         return spearman(pair_values(self.distance), pair_values(self.coincidence))
 
+
+@dataclass(frozen=True, kw_only=True)
+class OutputStudy(Study):
+    """Pairs by what the outputs alone say: those that are given each other's probability are the most suspicious."""
+
+    leaning: Floats
+    """Directional, as `output_leaning` gives it."""
+
     @cached_property
-    def bias_ranking(self) -> Ranking | None:
-        """The average bias against true disparity."""
-        if self.average_bias is None or self.disparity is None:
-            return None
-        found = bias_errors(self.average_bias, self.disparity, cutoff=self._bias_cutoff)
-        top = bias_errors(self.average_bias, self.disparity, cutoff="top 1%")
-        return Ranking(pair_values(self.average_bias), pair_values(self.disparity), found, top)
+    def score(self) -> Floats:
+        """Mean leaning of both directions."""
+        return pair_values(pair_confusion(self.leaning))
 
 
 @dataclass(frozen=True)
@@ -169,9 +205,34 @@ def study_pairs(
             normalise=normalise,
             rank=images.rank,
         )
-    bias = average_bias(distance, near=near) if len(classes) > 2 else None
     together = label_coincidence(images.labels[:, classes]) if images.multilabel and images.labels is not None else None
-    return PairStudy(classes, cutoff, distance, bias, estimate, true_confusion(images, classes), together)
+    return PairStudy(
+        classes=classes,
+        cutoff=cutoff,
+        confusion=true_confusion(images, classes),
+        average_bias=average_bias(distance, near=near) if len(classes) > 2 else None,
+        distance=distance,
+        estimate=estimate,
+        coincidence=together,
+    )
+
+
+def study_outputs(
+    leaning: Floats, classes: NDArray[np.int64], confusion: Floats | None, *, cutoff: Cutoff = "std"
+) -> OutputStudy:
+    """The given classes by what the outputs alone say of them.
+
+    The bias of two classes is the disparity of their leaning, as the true one is the disparity of their confusion.
+
+    Args:
+        leaning: `output_leaning` of all classes.
+        classes: the classes to study, each with at least one predicted image.
+        confusion: their true confusion, directional; None without labels.
+        cutoff: which pairs to report, as in `suspicious`; a number is a leaning.
+    """
+    own = leaning[np.ix_(classes, classes)]
+    bias = average_confusion_disparity(own) if len(classes) > 2 else None
+    return OutputStudy(classes=classes, cutoff=cutoff, confusion=confusion, average_bias=bias, leaning=own)
 
 
 def true_confusion(images: Images, classes: NDArray[np.int64]) -> Floats | None:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weakspot.classes.bias import Near, worst_beside, worst_third_classes
+from weakspot.classes.confusion import pair_confusion
 from weakspot.classes.distance import class_tree
 from weakspot.classes.pairs import pair_classes, pair_values, suspicious
-from weakspot.classes.study import PairStudy, Ranking
+from weakspot.classes.study import OutputStudy, PairStudy, Ranking, Study
 from weakspot.core.finding import Estimate
 
 MOST_ROWS = 100_000
@@ -25,8 +26,23 @@ Example = Callable[[int, int], str]
 """The id of an image predicted as the first class that looks most like the second; empty if there is none."""
 
 
-def summary(study: PairStudy, sizes: Array, names: Sequence[str], *, sure: float = 0.95) -> dict[str, Estimate]:
-    """The numbers to read first."""
+def summary(
+    study: PairStudy, outputs: OutputStudy | None, sizes: Array, names: Sequence[str], *, sure: float = 0.95
+) -> dict[str, Estimate]:
+    """The numbers to read first; those of the ranking by the outputs, where there is one, begin with "outputs_"."""
+    told = report_summary(study, sizes, names)
+    if study.estimate is not None:
+        certain = (study.estimate.certainty(study.cutoff) >= sure) & study.confused
+        about = f"of them, pairs that are nearer than the cutoff with a chance of {sure:.0%} or more"
+        told["surely_confused"] = Estimate(int(certain.sum()), about=about)
+    if study.coincidence_correlation is not None:
+        about = "Spearman's, of distance and how often two labels appear together"
+        told["coincidence_correlation"] = Estimate(_number(study.coincidence_correlation), about=about)
+    return {**told, **truth_summary(study), **outputs_summary(study, outputs)}
+
+
+def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str, Estimate]:
+    """What was compared, and how many pairs are reported."""
     left_out = np.setdiff1d(np.arange(len(sizes)), study.classes).tolist()
     listed = _listed([f"{names[number]} ({sizes[number]})" for number in left_out])
     told = {
@@ -35,17 +51,27 @@ def summary(study: PairStudy, sizes: Array, names: Sequence[str], *, sure: float
         "pairs": Estimate(int(study.confused.size), about="pairs of ranked classes"),
         "confused": Estimate(int(study.confused.sum()), about=f"pairs reported as confused, cutoff {study.cutoff}"),
     }
-    if study.estimate is not None:
-        certain = (study.estimate.certainty(study.cutoff) >= sure) & study.confused
-        about = f"of them, pairs that are nearer than the cutoff with a chance of {sure:.0%} or more"
-        told["surely_confused"] = Estimate(int(certain.sum()), about=about)
     if study.biased is not None:
         told["biased"] = Estimate(int(study.biased.sum()), about="pairs reported as treated unequally")
-    if study.coincidence_correlation is not None:
-        about = "Spearman's, of distance and how often two labels appear together"
-        told["coincidence_correlation"] = Estimate(_number(study.coincidence_correlation), about=about)
+    return told
+
+
+def outputs_summary(study: PairStudy, outputs: OutputStudy | None) -> dict[str, Estimate]:
+    """The ranking by the outputs beside that by the distance: whether they agree, and which one labels bear out."""
+    if outputs is None:
+        about = "pairs reported by the outputs alone: not known, since the subject does not say what its scores are"
+        return {"outputs_confused": Estimate(None, about=about)}
+    both = int((study.confused & outputs.confused).sum())
+    about = f"pairs reported by the outputs alone, {both} of them by the distance, too"
     return {
-        **told,
+        "outputs_confused": Estimate(int(outputs.confused.sum()), about=about),
+        **{f"outputs_{name}": estimate for name, estimate in truth_summary(outputs).items()},
+    }
+
+
+def truth_summary(study: Study) -> dict[str, Estimate]:
+    """How well a report does against labels."""
+    return {
         **ranking_summary("confusion", study.confusion_ranking),
         **ranking_summary("bias", study.bias_ranking),
     }
@@ -90,29 +116,66 @@ def named_pairs(
 
 
 def pair_columns(
-    study: PairStudy, sizes: Array, names: Sequence[str], *, near: Near, example: Example
+    study: PairStudy, outputs: OutputStudy | None, sizes: Array, names: Sequence[str], *, near: Near, example: Example
 ) -> dict[str, Array]:
     """The table: one row per pair, the nearest first."""
-    distance = pair_values(study.distance)
-    order = np.argsort(distance, kind="stable")[:MOST_ROWS]
+    order = in_order(study)
     places = pair_classes(order, len(study.classes))
-    numbers = study.classes[places]
-    label = np.asarray(names, dtype=np.str_)[numbers]
-    columns: dict[str, Array] = {
-        "first": label[:, 0],
-        "second": label[:, 1],
-        "distance": distance[order],
+    return {
+        **_name_columns(study, places, names),
+        "distance": pair_values(study.distance)[order],
         "confused": study.confused[order],
         **_certainty_columns(study, order),
         **_bias_columns(study, order, places, names, near),
+        **({} if outputs is None else _leaning_columns(outputs, order)),
         **_truth_columns(study, order, places),
-        "images_first": sizes[numbers[:, 0]],
-        "images_second": sizes[numbers[:, 1]],
+        **_image_columns(study, places, sizes, example),
     }
+
+
+def output_columns(study: OutputStudy, sizes: Array, names: Sequence[str], *, example: Example) -> dict[str, Array]:
+    """The table of the outputs alone: one row per pair, the most suspicious first."""
+    order = in_order(study)
+    places = pair_classes(order, len(study.classes))
+    bias = {} if study.average_bias is None else {"leaning_bias": pair_values(study.average_bias)[order]}
+    return {
+        **_name_columns(study, places, names),
+        "leaning": study.score[order],
+        "confused": study.confused[order],
+        **bias,
+        **({} if study.biased is None else {"biased": study.biased[order]}),
+        **_truth_columns(study, order, places),
+        **_image_columns(study, places, sizes, example),
+    }
+
+
+def in_order(study: Study) -> Array:
+    """The pairs that get a row, the most suspicious first."""
+    return np.argsort(-study.score, kind="stable")[:MOST_ROWS]
+
+
+def _name_columns(study: Study, places: Array, names: Sequence[str]) -> dict[str, Array]:
+    label = np.asarray(names, dtype=np.str_)[study.classes[places]]
+    return {"first": label[:, 0], "second": label[:, 1]}
+
+
+def _image_columns(study: Study, places: Array, sizes: Array, example: Example) -> dict[str, Array]:
+    numbers = study.classes[places]
+    columns: dict[str, Array] = {"images_first": sizes[numbers[:, 0]], "images_second": sizes[numbers[:, 1]]}
     for column, side in (("first_like_second", 1), ("second_like_first", -1)):
         found = [example(*pair[::side]) for pair in numbers[:MOST_NAMED].tolist()]
-        columns[column] = _padded(found, len(order))
+        columns[column] = _padded(found, len(places))
     return columns
+
+
+def _leaning_columns(study: OutputStudy, order: Array) -> dict[str, Array]:
+    """What the outputs say of the same pairs, with the place that each has in their order."""
+    place = np.empty(study.score.size, dtype=np.int64)
+    place[np.argsort(-study.score, kind="stable")] = np.arange(1, study.score.size + 1)
+    columns = {"leaning": study.score, "leaning_rank": place, "outputs_confused": study.confused}
+    if study.average_bias is not None and study.biased is not None:
+        columns |= {"leaning_bias": pair_values(study.average_bias), "outputs_biased": study.biased}
+    return {name: values[order] for name, values in columns.items()}
 
 
 def _certainty_columns(study: PairStudy, order: Array) -> dict[str, Array]:
@@ -139,7 +202,7 @@ def _bias_columns(study: PairStudy, order: Array, places: Array, names: Sequence
     }
 
 
-def _truth_columns(study: PairStudy, order: Array, places: Array) -> dict[str, Array]:
+def _truth_columns(study: Study, order: Array, places: Array) -> dict[str, Array]:
     if study.confusion is None:
         return {}
     columns: dict[str, Array] = {
@@ -154,30 +217,43 @@ def _truth_columns(study: PairStudy, order: Array, places: Array) -> dict[str, A
     return columns
 
 
-def figure_arrays(study: PairStudy) -> dict[str, Array]:
+def figure_arrays(study: PairStudy, outputs: OutputStudy | None) -> dict[str, Array]:
     """What the report draws: matrices in the order of `classes`, the tree that orders them, and the curves."""
-    arrays: dict[str, Array] = {"classes": study.classes, "distance": study.distance}
-    optional = {"average_bias": study.average_bias, "confusion": study.confusion, "disparity": study.disparity}
-    arrays |= {name: values for name, values in optional.items() if values is not None}
+    arrays: dict[str, Array] = {"classes": study.classes, "distance": study.distance, **_truth_arrays(study)}
+    if study.average_bias is not None:
+        arrays["average_bias"] = study.average_bias
     if len(study.classes) > 1:
         arrays["tree"], arrays["tree_order"] = class_tree(study.distance)
-    rankings = {"confusion": study.confusion_ranking, "bias": study.bias_ranking}
-    for name, ranking in rankings.items():
-        arrays |= _curve_arrays(name, ranking)
+    if outputs is None:
+        return arrays
+    return {**arrays, "leaning": outputs.leaning, **_curve_arrays(outputs, "outputs_")}
+
+
+def output_arrays(study: OutputStudy) -> dict[str, Array]:
+    """The same of the outputs alone; classes that lean to one another most stand side by side."""
+    arrays: dict[str, Array] = {"classes": study.classes, "leaning": study.leaning, **_truth_arrays(study)}
+    if study.average_bias is not None:
+        arrays["leaning_bias"] = study.average_bias
+    if len(study.classes) > 1:
+        arrays["tree_order"] = class_tree(1 - pair_confusion(study.leaning))[1]
     return arrays
 
 
-def _curve_arrays(what: str, ranking: Ranking | None) -> dict[str, Array]:
+def _truth_arrays(study: Study) -> dict[str, Array]:
+    known = {"confusion": study.confusion, "disparity": study.disparity}
+    return {**{name: values for name, values in known.items() if values is not None}, **_curve_arrays(study)}
+
+
+def _curve_arrays(study: Study, prefix: str = "") -> dict[str, Array]:
     """Cost-effectiveness: share inspected, share found, and what the best order finds."""
-    if ranking is None or ranking.curve is None:
-        return {}
-    curve = ranking.curve
-    points = np.unique(np.linspace(0, curve.found.size - 1, CURVE_POINTS).round().astype(np.int64))
-    return {
-        f"{what}_cost": curve.cost[points],
-        f"{what}_found": curve.found[points],
-        f"{what}_optimal": curve.optimal[points],
-    }
+    arrays: dict[str, Array] = {}
+    for what, ranking in (("confusion", study.confusion_ranking), ("bias", study.bias_ranking)):
+        if ranking is not None and ranking.curve is not None:
+            curve = ranking.curve
+            points = np.unique(np.linspace(0, curve.found.size - 1, CURVE_POINTS).round().astype(np.int64))
+            told = {"cost": curve.cost, "found": curve.found, "optimal": curve.optimal}
+            arrays |= {f"{prefix}{what}_{name}": values[points] for name, values in told.items()}
+    return arrays
 
 
 def _padded(words: Sequence[str], length: int) -> Array:

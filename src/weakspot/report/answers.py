@@ -24,6 +24,8 @@ SENTENCES = {
     "classes": (
         "{confused} of {pairs} pairs of classes activate the network so alike that it may mix them up, "
         "{surely_confused} of them surely; {biased} pairs are treated unequally.",
+        "{confused} of {pairs} pairs of classes look so alike to the network that it may mix them up; {biased} pairs "
+        "are treated unequally.",
         "The largest difference in accuracy between groups is {largest_difference}; {sure_differences} are sure.",
     ),
     "causes": (

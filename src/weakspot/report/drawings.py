@@ -136,6 +136,10 @@ def hundredths(value: float) -> str:
     return f"{100 * value:.2g}" if 0 < value < 0.095 else f"{100 * value:.0f}"
 
 
+def tenths(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
 def tree(given: Given) -> str:
     return dendrogram(given.class_names(given["classes"]), given["tree"], given["tree_order"], x_label="distance")
 
@@ -143,7 +147,10 @@ def tree(given: Given) -> str:
 def cost(kind: str) -> Callable[[Given], str]:
     def draw(given: Given) -> str:
         cost = given[f"{kind}_cost"]
-        lines = {"this ranking": given[f"{kind}_found"], "the best possible": given[f"{kind}_optimal"], "random": cost}
+        lines = {"this ranking": given[f"{kind}_found"]}
+        if given.has(f"outputs_{kind}_found"):
+            lines["by the outputs alone"] = given[f"outputs_{kind}_found"]
+        lines |= {"the best possible": given[f"{kind}_optimal"], "random": cost}
         told: dict[str, Any] = {"x_label": "share of the pairs looked at", "y_label": "share of the true ones found"}
         return curves(cost, lines, x_text=percent, y_text=percent, **told)
 

@@ -82,6 +82,8 @@ RECIPES = (
     Recipe((*_OF_CLASSES, "distance"), draw.class_matrix("distance", "{:.1f}".format, "low"),
            "Distance between classes by the neurons they activate; the stronger the colour, the nearer."),
     Recipe((*_OF_CLASSES, "tree"), draw.tree, "Which classes look alike to the network: the nearest are joined first."),
+    Recipe((*_OF_CLASSES, "leaning"), draw.class_matrix("leaning", draw.tenths),
+           "Leaning: the probability, in percent, that images predicted as the class of the row give to the column's."),
     Recipe((*_OF_CLASSES, "confusion"), draw.class_matrix("confusion", draw.hundredths),
            "True confusion: how often, in percent, the class of the row is taken for that of the column."),
     Recipe((*_OF_CLASSES, "average_bias"), draw.class_matrix("average_bias", draw.hundredths),

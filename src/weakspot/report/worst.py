@@ -90,8 +90,9 @@ def _cause(givens: Sequence[Given]) -> Worst | None:
 
 
 def _pair(givens: Sequence[Given]) -> Worst | None:
-    """The pair of classes that is truly mixed up most or, without labels, the nearest."""
-    held = _first(givens, "table.first", "table.second", "table.distance", "table.confused")
+    """The pair of classes that is truly mixed up most or, without labels, the nearest, or that leans most."""
+    of_pairs = ("table.first", "table.second", "table.confused")
+    held = _first(givens, *of_pairs, "table.distance") or _first(givens, *of_pairs, "table.leaning")
     if held is None:
         return None
     rows = [row for row in _rows(held) if row["confused"]] or _rows(held)[:1]
@@ -106,10 +107,16 @@ def _pair(givens: Sequence[Given]) -> Worst | None:
         title = f"“{one}” is taken for “{other}”"
         told = f"{roughly(forth)} of “{one}” are taken for “{other}”, {roughly(back)} of “{other}” for “{one}”."
     else:
-        title = f"“{one}” and “{other}” look alike to the network"
-        told = f"They activate the same neurons: distance {number(row['distance'])}, the nearest of all pairs."
+        title, told = f"“{one}” and “{other}” look alike to the network", _alike(row)
     pictures = _named(held, f"{one} like {other}", f"{other} like {one}")
     return Worst(title, told, held.finding.name, (forth + back) / max(_classes(held), 1), pictures)
+
+
+def _alike(row: Mapping[str, Any]) -> str:
+    """By what two classes look alike, where no label says so."""
+    if "distance" in row:
+        return f"They activate the same neurons: distance {number(row['distance'])}, the nearest of all pairs."
+    return f"Images predicted as one give {roughly(row['leaning'])} to the other, the most of all pairs."
 
 
 def _taken(row: Mapping[str, Any]) -> tuple[float, float]:

@@ -38,7 +38,12 @@ PAGES = (
     Page("overview", "Overview", "What was asked of the model, and what was found."),
     Page("samples", "Samples", "Every input with all that is known of it: filter, sort, search, export."),
     Page("clusters", "Root causes", "Errors with alike heat maps: likely one cause each.", ("causes.root_causes",)),
-    Page("pairs", "Confused pairs", "Classes that the model mixes up, with their images.", ("classes.class_pairs",)),
+    Page(
+        "pairs",
+        "Confused pairs",
+        "Classes that the model mixes up, with their images.",
+        ("classes.class_pairs", "classes.output_pairs"),
+    ),
     Page(
         "weak",
         "Weak inputs",

@@ -20,7 +20,8 @@ from weakspot.viewer.splits import sampled_splits, split_names
 from weakspot.viewer.taking import array_in, plain_rows, real, rows_in
 
 router = APIRouter(prefix="/api")
-PAIRS = "classes.class_pairs"
+PAIRS = ("classes.class_pairs", "classes.output_pairs")
+"""By neurons and outputs, or by outputs alone; the first that is there is shown."""
 STRIPS = "robustness.weak_strips"
 NEIGHBOURS = "robustness.neighbour_accuracy"
 PLACES = "robustness.weak_places"
@@ -47,7 +48,7 @@ def column_called(table: SampleTable, *names: str) -> Column | None:
 @router.get("/pairs")
 def pairs(run: Chosen) -> Response:
     """Pairs of classes, those that are truly mixed up most first, each with the filters that show its images."""
-    finding = run.finding(PAIRS)
+    finding = run.finding(next((name for name in PAIRS if name in run.names()), PAIRS[0]))
     split, media = split_of(run, finding), media_of(finding)
     table = None if split is None else sample_table(run, split)
     rows = sorted(plain_rows(rows_in(finding, "first", "second")), key=_mixed_up, reverse=True)
@@ -59,13 +60,14 @@ def pairs(run: Chosen) -> Response:
             "second_as_first": _direction(table, operator, second, first),
         }
         row["pictures"] = [media[key] for key in (f"{first} like {second}", f"{second} like {first}") if key in media]
-    return as_json({"about": finding.about, "finding": PAIRS, "split": split, "pairs": rows})
+    return as_json({"about": finding.about, "finding": finding.name, "split": split, "pairs": rows})
 
 
 def _mixed_up(row: Mapping[str, Any]) -> tuple[float, bool, float]:
-    """How much a pair matters: errors that were seen, then that it is reported, then that it lies near."""
+    """How much a pair matters: errors that were seen, then that it is reported, then that it lies near or leans."""
     seen = [real(row.get(name)) or 0.0 for name in ("first_taken_for_second", "second_taken_for_first")]
-    return max(seen), bool(row.get("confused")), -(real(row.get("distance")) or 0.0)
+    near = -(real(row.get("distance")) or 0.0) if "distance" in row else real(row.get("leaning")) or 0.0
+    return max(seen), bool(row.get("confused")), near
 
 
 def _direction(table: SampleTable | None, operator: str, target: str, predicted: str) -> list[str] | None:

@@ -40,9 +40,11 @@ function choose(pair) {
 const known = (pair) => facts([
   [`${pair.first} taken for ${pair.second}`, rate(pair.first_taken_for_second)],
   [`${pair.second} taken for ${pair.first}`, rate(pair.second_taken_for_first)],
-  ["Distance of what they activate", number(pair.distance)],
-  ["Reported as confused", pair.confused ? `yes, certainty ${percent(pair.certainty)}` : "no"],
-  ["Average bias", number(pair.average_bias)],
+  "distance" in pair && ["Distance of what they activate", number(pair.distance)],
+  ["Reported as confused", pair.confused ? `yes${"certainty" in pair ? `, certainty ${percent(pair.certainty)}` : ""}` : "no"],
+  "leaning" in pair && ["Probability they give each other", percent(pair.leaning)],
+  "outputs_confused" in pair && ["Reported by the outputs alone", `${pair.outputs_confused ? "yes" : "no"}, place ${number(pair.leaning_rank)}`],
+  "average_bias" in pair && ["Average bias", number(pair.average_bias)],
   pair.worst_beside && ["Treated most unequally beside", pair.worst_beside],
 ]);
 
