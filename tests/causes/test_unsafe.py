@@ -12,9 +12,17 @@ from weakspot.causes.errors import Errors
 from weakspot.causes.probes import RootCauses
 from weakspot.causes.room import steps
 from weakspot.causes.study import ErrorImages
-from weakspot.causes.unsafe import UnsafeSet, cluster_quotas, distance_limit, nearest_members, unsafe_set
+from weakspot.causes.unsafe import (
+    UnsafeSet,
+    cluster_quotas,
+    distance_limit,
+    nearest_members,
+    one_class_clusters,
+    unsafe_set,
+)
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.run import Run
+from weakspot.data.sources import ArraySource
 from weakspot.relevance import hudd, relevance
 
 
@@ -168,3 +176,24 @@ def test_heat_maps_of_unit_length_are_compared_on_both_sides(net, splits, tmp_pa
     members = errors[np.asarray(causes.arrays["image_cluster"]) != 0]
     far = np.linalg.norm(new[:, None] - members, axis=2).min(1)
     assert unsafe.arrays["image_distance"] == pytest.approx(far, abs=1e-5)
+
+
+def test_clusters_of_one_class_are_counted():
+    assert one_class_clusters(np.array([2, 1, 2, 1, 3, 4, 4]), list("abacdee")) == [2, 4]
+    assert one_class_clusters(np.array([], dtype=int), []) == []
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_set_that_shows_half_of_a_mistake_is_warned_of(net, splits, examined, labelled):
+    whole = splits["improvement"].read(np.arange(50))
+    truth = np.zeros(50, dtype=np.int64) if labelled else None
+    source = ArraySource(whole.inputs.numpy(), truth, ids=list(splits["improvement"].ids))
+    subject = Subject(net, classes=CLASSES, scores="logits")
+    found = examine(subject, source, [UnsafeSet(causes=examined["causes.root_causes"], budget=12)])[0]
+    assert found.table.to_pylist() == examined["causes.unsafe"].table.to_pylist()  # labels choose nothing
+    told, members = found.summary["one_class_clusters"], {}
+    for row in found.table.to_pylist():
+        members.setdefault(row["cluster"], []).append("true" if labelled else row["guess"])
+    alike = sorted(cluster for cluster, own in members.items() if len(own) > 1 and len(set(own)) == 1)
+    assert told.value == len(alike) > 0
+    assert f"one {'true' if labelled else 'predicted'} class: {', '.join(map(str, alike))};" in told.about

@@ -104,6 +104,18 @@ def distance_limit(distances: np.ndarray, clusters: np.ndarray, quantile: float)
     return float(np.quantile(np.concatenate(found), quantile)) if found else 0.0
 
 
+def one_class_clusters(clusters: np.ndarray, classes: Sequence[Any] | np.ndarray) -> list[int]:
+    """The clusters of which two images or more were chosen, all of one class: half of a mistake, to learn from.
+
+    clusters, classes: of the chosen images.
+
+    >>> one_class_clusters(np.array([1, 1, 2, 2, 3]), ["cat", "cat", "cat", "dog", "dog"])
+    [1]
+    """
+    own = {int(cluster): Counter(np.asarray(classes)[clusters == cluster].tolist()) for cluster in np.unique(clusters)}
+    return [cluster for cluster, found in own.items() if len(found) == 1 and found.total() > 1]
+
+
 @dataclass(frozen=True)
 class OneAnswer:
     """One number, or both coordinates of one keypoint, the same for every sample: what is explained without targets."""
@@ -124,7 +136,9 @@ class UnsafeSet(Probe):
     clusters are the root causes, and belongs to the cluster of the nearest error-inducing image that is in one. Those
     nearest are chosen, in proportion to the sizes of the clusters; those further than the limit are not. Which number
     or keypoint of an unlabelled image is worst cannot be known: there, heat maps start at the one that most often is
-    the worst in the clusters, and are compared with the errors of that one alone.
+    the worst in the clusters, and are compared with the errors of that one alone. The summary warns of clusters whose
+    images all have one class: by their labels where the improvement set has any, which choose nothing, else as
+    predicted.
 
     causes: the Finding of `RootCauses`, with the heat maps of its layer (`keep`).
     clustering: options of `RootCauses`, for where its Finding is not given.
@@ -223,6 +237,8 @@ class UnsafeSet(Probe):
         found, made = seen.relevance(self.attribution), self._errors
         columns = columns_of(found, "auto", made.positions, unit_length=made.unit_length)
         columns["guess"] = seen.predicted.reshape(len(seen.ids), -1).cpu().numpy()
+        if seen.batch.targets is not None and self.setting.task not in NUMERIC:
+            columns["target"] = seen.targets.reshape(len(seen.ids), -1).long().cpu().numpy()
         if self.thumbnail and seen.inputs.ndim == 4:
             columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
         self.images.append(seen.ids, **columns)
@@ -251,7 +267,10 @@ class UnsafeSet(Probe):
         shown = {"thumbnails": _at(rows, "thumbnail", order[chosen])} if "thumbnail" in rows else {}
         near = {"image_id": names[order], "image_cluster": clusters, "image_distance": far}
         return self.finding(
-            summary=self._summary(far, clusters[chosen], budget),
+            summary={
+                **self._summary(far, clusters[chosen], budget),
+                **self._one_class(rows, clusters[chosen], order[chosen]),
+            },
             table=table,
             arrays={**near, **self._answers(), **shown},
         )
@@ -292,6 +311,17 @@ class UnsafeSet(Probe):
             sets = [";".join(name for name, there in zip(names, row, strict=True) if there) for row in values]
             return np.array([present or ";" for present in sets], dtype=np.str_)
         return np.array([" ".join(f"{number:.6g}" for number in row) for row in values], dtype=np.str_)
+
+    def _one_class(self, rows: RowTable, clusters: np.ndarray, places: np.ndarray) -> dict[str, Estimate]:
+        """How many clusters teach one class alone; numbers and keypoints have none."""
+        if self.setting.task in NUMERIC:
+            return {}
+        labelled = "target" in rows and bool((_at(rows, "target", places) >= 0).all())  # −1: no label
+        column, kind = ("target", "true") if labelled else ("guess", "predicted")
+        found = one_class_clusters(clusters, list(map(str, _at(rows, column, places).tolist())))
+        named = f": {', '.join(map(str, found))}; add images of the other classes to them" if found else ""
+        about = f"clusters whose chosen images, two or more, all have one {kind} class{named}"
+        return {"one_class_clusters": Estimate(len(found), about=about)}
 
     def _summary(self, far: np.ndarray, chosen: np.ndarray, budget: int) -> dict[str, Estimate]:
         near = int((far <= self._limit).sum())
