@@ -31,8 +31,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from causes_cases import append, rows_in
-from measuring import machine
+from causes_cases import append
+from measuring import machine, read_rows
 
 from weakspot import Subject, examine
 from weakspot.causes.again import recluster
@@ -196,7 +196,7 @@ def main() -> None:
     size, path = (SMALL, "causes_small.csv") if given.small else (FULL, "causes.csv")
     given.out.mkdir(parents=True, exist_ok=True)
     for seed in size.seeds:
-        there = rows_in(given.out / path)
+        there = read_rows(given.out / path)
         if (str(seed), machine(given.device)) not in {(row["seed"], row["machine"]) for row in there}:
             net, test = trained(size, seed, given.device), planted_test(size.test_each, seed)
             append(

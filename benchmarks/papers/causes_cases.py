@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from measuring import machine
+from measuring import machine, read_rows
 
 from weakspot import Execution, Finding, Run, Subject, examine
 from weakspot.causes.room import steps
@@ -200,16 +200,9 @@ def rows_of(finding: Finding, **known: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def rows_in(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def append(path: Path, rows: list[dict[str, Any]], *, drop: Callable[[dict[str, str]], bool] | None = None) -> None:
-    """Add rows to a CSV, less those that they make superfluous, and print them."""
-    there = [row for row in rows_in(path) if drop is None or not drop(row)]
+def append(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Add rows to a CSV, and print them."""
+    there = read_rows(path)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), restval="", extrasaction="ignore")
         writer.writeheader()

@@ -27,8 +27,8 @@ import causes_eyes
 import causes_faces
 import causes_signs
 import torch
-from causes_cases import Case, append, retraining_rows, rows_in, table_row
-from measuring import machine
+from causes_cases import Case, append, retraining_rows, table_row
+from measuring import machine, read_rows
 
 CASES: dict[str, Callable[..., Case]] = {
     "gaze": causes_eyes.gaze,
@@ -66,10 +66,10 @@ def run(name: str, given: argparse.Namespace, until: float) -> None:
     mine = machine(given.device)
     case = asked_case(name, given)
     with folder_for(given.work) as folder:
-        if not any(row["case"] == case.name and row["machine"] == mine for row in rows_in(table)):
+        if not any(row["case"] == case.name and row["machine"] == mine for row in read_rows(table)):
             append(table, [table_row(case, folder / case.name)])
         for budget in [] if given.table_only else given.budgets or case.budgets:
-            done = [(row["case"], row["asked"]) for row in rows_in(retraining) if row["machine"] == mine]
+            done = [(row["case"], row["asked"]) for row in read_rows(retraining) if row["machine"] == mine]
             if (case.name, str(budget)) in done or time.monotonic() > until:
                 continue
             begun = time.monotonic()

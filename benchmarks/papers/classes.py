@@ -12,17 +12,16 @@ import argparse
 import os
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from causes_cases import append, rows_in
+from causes_cases import append
 from classes_study import study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from measuring import SHARED, architectures, machine
+from measuring import SHARED, architectures, machine, read_rows
 
 from weakspot import Subject
 from weakspot.data.sources import ArraySource
@@ -56,16 +55,6 @@ def rows_of(name: str, given: argparse.Namespace) -> list[dict[str, Any]]:
     return study(subject, test, train, net=architecture, data=data)
 
 
-def named(row: dict[str, Any]) -> str:
-    """The net that a row is of."""
-    return f"{row['net']}-{row['data']}"
-
-
-def outdated(net: str, row: dict[str, Any]) -> bool:
-    """Whether a row of this net stems from an earlier run that asked for less."""
-    return not row["figure"] and named(row) == net
-
-
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--data", type=Path, default=Path(os.environ.get("WEAKSPOT_DATA", "data")))
@@ -78,9 +67,9 @@ def main() -> None:
     until, path = time.monotonic() + 60 * given.minutes, given.out / "classes.csv"
     given.out.mkdir(parents=True, exist_ok=True)
     for name in given.nets:
-        whole = [row for row in rows_in(path) if row["machine"] == machine(given.device) and row["figure"]]
-        if name not in map(named, whole) and time.monotonic() < until:
-            append(path, rows_of(name, given), drop=partial(outdated, name))
+        there = [f"{row['net']}-{row['data']}" for row in read_rows(path) if row["machine"] == machine(given.device)]
+        if name not in there and time.monotonic() < until:
+            append(path, rows_of(name, given))
 
 
 if __name__ == "__main__":

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from causes_cases import append, rows_in
+from causes_cases import append
 from causes_signs import sign_net, signs
 from classes_canvases import CLASSES, canvases, planted_pairs
 from classes_study import study
-from measuring import machine
+from measuring import machine, read_rows
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -181,7 +181,7 @@ CASES = {
 
 
 def done(path: Path, net: str, seed: int, device: str) -> bool:
-    there = {(row["net"].removeprefix("robust "), row["seed"], row["machine"]) for row in rows_in(path)}
+    there = {(row["net"].removeprefix("robust "), row["seed"], row["machine"]) for row in read_rows(path)}
     return (net, str(seed), machine(device)) in there
 
 

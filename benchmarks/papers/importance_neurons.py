@@ -13,7 +13,6 @@ training images, which cost no relevance at all, and random pixels overwritten i
 """
 
 import argparse
-import csv
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 import steering_nets
 from importance_nets import PUBLISHED, Case, case
-from measuring import machine
+from measuring import machine, read_rows, write_rows
 
 from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.attacks import Attack, Attacked, GaussianNoise, RelevantNoise
@@ -160,18 +159,12 @@ def main() -> None:
     parser.add_argument("--figures", type=Path)
     parser.add_argument("--limit", type=int, help="test and training images, for a trial")
     options = parser.parse_args()
-    everything: list[dict[str, Any]] = []
-    if options.results.exists():
-        with options.results.open(newline="") as file:
-            everything = [row for row in csv.DictReader(file) if row["network"] not in options.nets]
+    everything: list[dict[str, Any]] = [row for row in read_rows(options.results) if row["network"] not in options.nets]
     for name in options.nets:
         one = case(name, options.device, options.weights)
         one = Case(one.name, one.subject, {k: limited(s, options.limit) for k, s in one.data.items()}, one.layer)
         everything += [{**row, "machine": machine(options.device)} for row in rows(one)]
-        with options.results.open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(everything[-1]))
-            writer.writeheader()
-            writer.writerows(everything)
+        write_rows(options.results, everything, columns=list(everything[-1]))
         print(f"{name}: done", flush=True)
         if options.figures and name == "LeNet-5":
             figure_3(one, options.figures)

@@ -112,7 +112,7 @@ def stored(options: argparse.Namespace) -> None:
 def sample(options: argparse.Namespace) -> None:
     options.keep.mkdir(parents=True, exist_ok=True)
     (options.keep / "machine.json").write_text(json.dumps({"machine": machine(options.device)}))
-    for fold in range(FOLDS):
+    for fold in range(FOLDS) if options.fold is None else [options.fold]:
         for part in ("validation", "test"):
             kept = options.keep / "lesions" / f"fold{fold}-{part}"
             if kept.exists():
@@ -138,7 +138,8 @@ def fit_one(options: argparse.Namespace, task: tuple[int, int]) -> str:
     kept, begun = options.keep / "scores" / f"fold{fold}-test-{seed}", time.monotonic()
     if not kept.exists():
         cut = {"test": Finding.load(options.keep / "lesions" / f"fold{fold}-test")}
-        fit_and_score(learnt_from(options.keep, fold), cut, seed=seed, epochs=options.epochs)["test"].save(kept)
+        learnt = learnt_from(options.keep, fold)
+        fit_and_score(learnt, cut, seed=seed, epochs=options.epochs, extra=False)["test"].save(kept)
     return f"fold {fold} seed {seed}: {time.monotonic() - begun:.0f} s"
 
 
@@ -174,6 +175,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=tuple(STAGES), default="all")
     parser.add_argument("--keep", type=Path, default=Path("lesions_lgg"))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--fold", type=int, choices=range(FOLDS), help="sample this one alone")
     parser.add_argument("--patients", type=int, default=110, help="at most, of each part")
     parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--epochs", type=int, default=60, help="of the graph networks")

@@ -115,9 +115,10 @@ class OverSeeds:
     def area(self, method: str) -> float:
         return float(np.mean([own.area[method] for own in self.seeds]))
 
-    def spread(self, method: str) -> float:
-        """Standard deviation over the seeds."""
-        return float(np.std([own.area[method] for own in self.seeds], ddof=1)) if len(self.seeds) > 1 else 0.0
+    def spread(self, method: str, less: str | None = None) -> float:
+        """Standard deviation over the seeds of a method's area, or of what it has more than another's."""
+        own = [seed.area[method] - (seed.area[less] if less else 0.0) for seed in self.seeds]
+        return float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
 
     def replicates(self, method: str) -> np.ndarray:
         return np.mean([own.replicates[method] for own in self.seeds], axis=0)
@@ -150,7 +151,7 @@ def method_rows(study: OverSeeds) -> list[dict[str, Any]]:
 
 
 def difference_rows(study: OverSeeds, chosen: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Graph networks less rivals: over resampled patients, fold by fold, and with an interval over the folds.
+    """Graph networks less rivals: over seeds, over resampled patients, fold by fold, with an interval over the folds.
 
     chosen: why a rival is compared with, and which one it is.
     """
@@ -161,7 +162,8 @@ def difference_rows(study: OverSeeds, chosen: Mapping[str, str]) -> list[dict[st
             low, high = percentile_interval(study.replicates(graph) - study.replicates(rival))
             wide = float(stats.t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart)))
             row = {"graph": graph, "rival": rival, "chosen": reason, "difference": float(apart.mean())}
-            row |= {"low": float(low), "high": float(high), "over_folds": wide, "verdict": verdict(low, high)}
+            row |= {"spread_over_seeds": study.spread(graph, less=rival), "low": float(low), "high": float(high)}
+            row |= {"over_folds": wide, "verdict": verdict(low, high)}
             rows.append(row | {f"fold_{k}": float(own) for k, own in enumerate(apart)})
     return rows
 

@@ -1,28 +1,28 @@
 """DeepRobust-W and -B, and both together, on nine trained networks: the published tables, and the same on fresh draws.
 
     python benchmarks/papers/robustness.py [--data DATA] [--cache FOLDER] [--device cuda] [--nets ResN-cifar10 …]
-                                           [--seeds 5] [--minutes 7]
+                                           [--seeds 5] [--minutes 7] [--limit IMAGES]
 
 Classes of the originals and of 50 neighbours are stored with the networks ($WEAKSPOT_SHARED); this script runs each
-network once over all originals, for their features, and over 15 neighbours of the test images and of 15,000 training
-images, for the probabilities of their classes. That takes minutes on a GPU and an hour or two on a CPU; it is kept in
-FOLDER, so that the next run is quick. DATA, by default $WEAKSPOT_DATA, holds cifar10.npz and fashion-mnist.npz.
+network once over all originals, for their features, and for every seed over 15 neighbours of the test images and of
+15,000 training images, for the probabilities of their classes. That takes minutes on a GPU and hours on a CPU; it is
+kept in FOLDER, so that the next run is quick. DATA, by default $WEAKSPOT_DATA, holds cifar10.npz and fashion-mnist.npz.
 
 Weights, calibration and thresholds come from training images only; the design of the detectors was settled with these
 test images in sight (see docs/papers-robustness.md; robustness_tenth.py has networks where it was not). "shared" draws
 are as the paper scores the black box: truth and diversity from the same 50 neighbours. "fresh" draws are honest: a
-detector sees neighbours 1 to 15, the truth is that of the original and neighbours 16 to 50. The white box sees no
+detector sees 15 of them, the truth is that of the original and the other 35. The white box sees no
 neighbour; it is judged by both, and learns from all training images ("white_box_all") as in the paper, or from the same
 15,000 as the others ("white_box"). "oracle" sees the labels of the 15 neighbours, too: the ceiling of any black box.
 
-Networks are trained once per seed; what involves no chance has one row. Rows that are in the CSV are not made again.
+A seed decides which neighbours are queries, which training images are learnt from, and all chance in training; the
+black box on shared draws involves none, and has one row. Rows that are in the CSV are not made again.
 
 Aims: black box 0.965 and 0.718 on shared draws, within 0.01; at least 0.81 and 0.61 on fresh ones; together above each
 alone, 0.84 and 0.70.
 """
 
 import argparse
-import csv
 import importlib.util
 import itertools
 import os
@@ -31,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
-from measuring import SHARED, architectures, machine
+from measuring import SHARED, architectures, machine, read_rows, write_rows
 
 from weakspot.robustness.evaluation import Calls, baselines, comparison
 from weakspot.robustness.gathering import fresh_looks
@@ -53,17 +54,15 @@ QUERIES, LOOKS, SAMPLE = 15, 50, 15_000
 FRESH, ALL = fresh_looks(QUERIES, LOOKS), list(range(LOOKS + 1))
 WHOLE_TRAINING_SET = Learning(epochs=100)
 """With four times the images, more rounds still pay, as held-out training images show."""
-CHANCE = ("white_box", "queries", "together", "random")
-"""Methods whose rows differ between seeds."""
 FIGURES = ("f1", "f1_low", "f1_high", "precision", "recall", "average_precision", "auroc", "brier", "calibration_error")
 
 
-def images(data: str, folder: Path) -> dict[str, np.ndarray]:
+def images(data: str, folder: Path, limit: int | None = None) -> dict[str, np.ndarray]:
     path = SHARED / "data" / "svhn.npz" if data == "svhn" else folder / f"{data.replace('_', '-')}.npz"
     if not path.exists():
         sys.exit(f"needs {path}: name the folder with the public data, or set $WEAKSPOT_DATA")
     with np.load(path) as stored:
-        return {name: stored[name] for name in ("x_train", "y_train", "x_test", "y_test")}
+        return {name: stored[name][:limit] for name in ("x_train", "y_train", "x_test", "y_test")}
 
 
 def network(net: str, device: str) -> torch.nn.Module:
@@ -71,7 +70,7 @@ def network(net: str, device: str) -> torch.nn.Module:
     path = str(SHARED / "models" / f"{net}.safetensors")
     torch.backends.cudnn.allow_tf32 = False
     loaded: torch.nn.Module = models.load_half_precision(models.build(name, data), path).to(device)
-    return loaded.to(memory_format=torch.channels_last)
+    return loaded if device.startswith("cuda") else loaded.to(memory_format=torch.channels_last)
 
 
 def tensor(pixels: np.ndarray, device: str) -> torch.Tensor:
@@ -79,15 +78,22 @@ def tensor(pixels: np.ndarray, device: str) -> torch.Tensor:
     return scaled[:, None] if scaled.ndim == 3 else scaled.permute(0, 3, 1, 2).contiguous()
 
 
-def sampled(number: int) -> np.ndarray:
+def sampled(number: int, seed: int) -> np.ndarray:
     """The training images whose neighbours are asked about."""
-    return np.sort(np.random.default_rng(0).permutation(number)[:SAMPLE])
+    return np.sort(np.random.default_rng(seed).permutation(number)[:SAMPLE])
+
+
+def order_of_looks(seed: int) -> np.ndarray:
+    """The original, then the neighbours, of which the first are the queries; as they are stored for seed 0."""
+    neighbours = np.arange(1, LOOKS + 1)
+    return np.append(0, np.random.default_rng(seed).permutation(neighbours) if seed else neighbours)
 
 
 def seen_once(net: str, pixels: dict[str, np.ndarray], cache: Path, device: str) -> dict[str, np.ndarray]:
     """Features (f) and logits (l) of all originals."""
     path = cache / f"{net}.npz"
     if not path.exists():
+        cache.mkdir(parents=True, exist_ok=True)
         model, taken, found = network(net, device), [], {}
         model.classifier.register_forward_pre_hook(lambda module, args: taken.append(args[0].float().cpu().numpy()))
         for split in ("train", "test"):
@@ -105,25 +111,37 @@ def batched(values: np.ndarray, size: int = 250) -> Iterator[np.ndarray]:
     yield from (values[start : start + size] for start in range(0, len(values), size))
 
 
-def queried(net: str, pixels: dict[str, np.ndarray], cache: Path, device: str) -> np.ndarray:
+def queried(net: str, pixels: dict[str, np.ndarray], cache: Path, device: str, seed: int) -> np.ndarray:
     """Logits of the queries: of the sampled training images, then of the test images; (images, queries, classes)."""
-    path = cache / f"{net}-q.npy"
+    path = cache / f"{net}-{seed}.npy"
     if not path.exists():
-        spec = importlib.util.spec_from_file_location("neighbours", SHARED / "models/neighbours/neighbours.py")
-        assert spec is not None and spec.loader is not None
-        made = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(made)
         seeds = {"train": 20241, "test": 20242 if net.endswith("svhn") else 20240}
-        model, parts = network(net, device), []
-        for split, rows in (("train", sampled(len(pixels["x_train"]))), ("test", np.arange(len(pixels["x_test"])))):
-            drawn = made.neighbour_parameters(len(pixels[f"x_{split}"]), LOOKS, seeds[split])[rows, :QUERIES]
-            with torch.inference_mode():
-                for own, chosen in zip(batched(drawn), batched(pixels[f"x_{split}"][rows]), strict=True):
-                    inputs, parameters = tensor(chosen, device), torch.from_numpy(own).to(device)
-                    said = [model(made.warp(inputs, parameters[:, number])) for number in range(QUERIES)]
-                    parts.append(torch.stack(said, 1).cpu().numpy())
+        model, parts, order = network(net, device), [], order_of_looks(seed)[1 : QUERIES + 1] - 1
+        chosen = {"train": sampled(len(pixels["x_train"]), seed), "test": np.arange(len(pixels["x_test"]))}
+        for split, rows in chosen.items():
+            drawn = neighbours().neighbour_parameters(len(pixels[f"x_{split}"]), LOOKS, seeds[split])
+            parts += asked(model, pixels[f"x_{split}"][rows], drawn[rows][:, order], device)
         np.save(path, np.concatenate(parts))
     return np.asarray(np.load(path))
+
+
+def neighbours() -> Any:
+    """The module that made the stored neighbours."""
+    spec = importlib.util.spec_from_file_location("neighbours", SHARED / "models/neighbours/neighbours.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def asked(model: torch.nn.Module, pixels: np.ndarray, drawn: np.ndarray, device: str) -> Iterator[np.ndarray]:
+    """Logits of neighbours, batch by batch; drawn (images, neighbours, 3)."""
+    warp = neighbours().warp
+    with torch.inference_mode():
+        for own, chosen in zip(batched(drawn), batched(pixels), strict=True):
+            inputs, parameters = tensor(chosen, device), torch.from_numpy(own).to(device)
+            said = [model(warp(inputs, parameters[:, number])) for number in range(own.shape[1])]
+            yield torch.stack(said, 1).cpu().numpy()
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -137,33 +155,46 @@ def unit(features: np.ndarray) -> np.ndarray:
 
 
 class Case:
-    """One network: what its detectors may see of training and test images, and the truth."""
+    """One network and seed: what its detectors may see of training and test images, and the truth."""
 
-    def __init__(self, net: str, data: Path, cache: Path, device: str):
-        self.net = net
-        pixels = images(net.split("-")[1], data)
+    def __init__(self, net: str, data: Path, cache: Path, device: str, *, seed: int = 0, limit: int | None = None):
+        self.net, self.seed, self.cache, self.device = net, seed, cache, device
+        self.pixels = images(net.split("-")[1], data, limit)
+        self.labels = {split: self.pixels[f"y_{split}"].astype(np.int64) for split in ("train", "test")}
         with np.load(SHARED / "models" / "neighbours" / f"{net}-predicted.npz") as stored:
-            self.said = {split: stored[split].astype(np.int64) for split in ("train", "test")}
-        self.labels = {split: pixels[f"y_{split}"].astype(np.int64) for split in ("train", "test")}
-        seen, answers = (
-            seen_once(net, pixels, cache, device),
-            query_features(softmax(queried(net, pixels, cache, device))),
-        )
-        rows = sampled(len(self.labels["train"]))
-        self.features = {split: unit(seen[f"f_{split}"]) for split in ("train", "test")}
+            said = {split: stored[split][: len(labels)].astype(np.int64) for split, labels in self.labels.items()}
+        self.said = {split: answers[:, order_of_looks(seed)] for split, answers in said.items()}
         self.right = {split: self.said[split] == self.labels[split][:, None] for split in ("train", "test")}
-        self.sample = rows
-        self.train = self._columns(seen, "train", rows, answers[: len(rows)])
-        self.test = self._columns(seen, "test", np.arange(len(self.labels["test"])), answers[len(rows) :])
+        self.seen = seen_once(net, self.pixels, cache, device)
+        self.features = {split: unit(self.seen[f"f_{split}"]) for split in ("train", "test")}
+        self.sample = sampled(len(self.labels["train"]), seed)
 
-    def _columns(
-        self, seen: dict[str, np.ndarray], split: str, rows: np.ndarray, answers: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    @cached_property
+    def answers(self) -> np.ndarray:
+        """What the queries tell, of the sample and then of the test images."""
+        logits = queried(self.net, self.pixels, self.cache, self.device, self.seed)
+        stored = np.concatenate([self.said["train"][self.sample], self.said["test"]])[:, 1 : QUERIES + 1]
+        same = float((logits.argmax(2) == stored).mean())
+        if same < 0.99:
+            sys.exit(f"{self.net} answers only {same:.1%} of the queries as stored: not the same neighbours or weights")
+        return query_features(softmax(logits))
+
+    @cached_property
+    def train(self) -> dict[str, np.ndarray]:
+        """What may be learnt from."""
+        return self._columns("train", self.sample, self.answers[: len(self.sample)])
+
+    @cached_property
+    def test(self) -> dict[str, np.ndarray]:
+        """What is judged."""
+        return self._columns("test", np.arange(len(self.labels["test"])), self.answers[len(self.sample) :])
+
+    def _columns(self, split: str, rows: np.ndarray, answers: np.ndarray) -> dict[str, np.ndarray]:
         return {
             "features": self.features[split][rows],
             "queries": answers,
             "diversity": simpson_diversity(self.said[split][rows][:, : QUERIES + 1]),
-            "confidence": softmax(seen[f"l_{split}"][rows]).max(1),
+            "confidence": softmax(self.seen[f"l_{split}"][rows]).max(1),
         }
 
     def weak(self, split: str, looks: Sequence[int], cutoff: float) -> np.ndarray:
@@ -198,18 +229,18 @@ def black_box(case: Case, cutoff: float) -> Calls:
     return threshold_calls(case.test, {"black_box": threshold})[0]
 
 
-def white_box_all(case: Case, cutoff: float, seed: int, device: str) -> Calls:
+def white_box_all(case: Case, cutoff: float, device: str) -> Calls:
     accuracy = neighbour_accuracy(case.said["train"], case.labels["train"])
-    how = replace(WHOLE_TRAINING_SET, seed=seed)
+    how = replace(WHOLE_TRAINING_SET, seed=case.seed)
     network = fit(case.features["train"], accuracy, cutoff, how, device=device).network
     said = network.probability(case.features["test"])
     return Calls("white_box", said, said >= network.threshold, probability=True)
 
 
-def learners(case: Case, cutoff: float, seed: int, device: str) -> list[Calls]:
+def learners(case: Case, cutoff: float, device: str) -> list[Calls]:
     """The detectors that learn from the sample, and the baselines."""
     right = case.right["train"][case.sample]
-    learnt = learn(case.train, right, cutoff, QUERIES, Learning(seed=seed), device=device)
+    learnt = learn(case.train, right, cutoff, QUERIES, Learning(seed=case.seed), device=device)
     calls = []
     for name, values in seen_by(case.test).items():
         network = learnt.fitted[name].network
@@ -218,42 +249,38 @@ def learners(case: Case, cutoff: float, seed: int, device: str) -> list[Calls]:
     ids = [str(number) for number in range(len(case.labels["test"]))]
     tuned, flagged = learnt.thresholds["max_softmax"], int(calls[-1].flagged.sum())
     confidence = case.test["confidence"]
-    return [*calls, *baselines(ids, confidence, cutoff=cutoff, tuned=tuned, flagged=flagged, seed=seed)]
+    return [*calls, *baselines(ids, confidence, cutoff=cutoff, tuned=tuned, flagged=flagged, seed=case.seed)]
 
 
-def rows(case: Case, cutoff: float, part: str, seed: int, device: str) -> Iterator[dict[str, Any]]:
+def rows(case: Case, cutoff: float, part: str, device: str) -> Iterator[dict[str, Any]]:
     if part == "whole":
-        calls = white_box_all(case, cutoff, seed, device)
+        calls = white_box_all(case, cutoff, device)
         told = [("shared", "white_box_all", calls), ("fresh", "white_box_all", calls)]
     else:
-        told = [("fresh", calls.method, calls) for calls in learners(case, cutoff, seed, device)]
-        told = [entry for entry in told if seed == 0 or entry[1] in CHANCE]
-        if seed == 0:
-            told += [("shared", "black_box", shared_draws(case, cutoff)), ("fresh", "oracle", oracle(case, cutoff))]
-            told += [("fresh", "black_box_best_f1", best_f1_rule(case, cutoff))]
-            told += [("fresh", "black_box", black_box(case, cutoff))]
+        told = [("fresh", calls.method, calls) for calls in learners(case, cutoff, device)]
+        told += [("fresh", "oracle", oracle(case, cutoff)), ("fresh", "black_box", black_box(case, cutoff))]
+        told += [("fresh", "black_box_best_f1", best_f1_rule(case, cutoff))]
+        told += [("shared", "black_box", shared_draws(case, cutoff))] if case.seed == 0 else []
     for draws, name, calls in told:
         weak = case.weak("test", ALL if draws == "shared" else FRESH, cutoff)
         found = comparison([calls], weak)
         figures = {figure: round(float(found[figure][0]), 4) for figure in FIGURES}
         what = {"machine": machine(device), "net": case.net, "cutoff": cutoff, "draws": draws, "method": name}
-        yield {**what, "seed": seed, "weak_share": round(float(weak.mean()), 4), **figures}
-
-
-def kept(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+        yield {**what, "seed": case.seed, "weak_share": round(float(weak.mean()), 4), **figures}
 
 
 def keep(path: Path, found: list[dict[str, Any]]) -> None:
     """The rows beside those that are there, by network."""
-    everything = sorted([*kept(path), *found], key=lambda row: NETS.index(row["net"]))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(found[0]))
-        writer.writeheader()
-        writer.writerows(everything)
+    everything = sorted([*read_rows(path), *found], key=lambda row: NETS.index(row["net"]))
+    write_rows(path, everything, columns=list(found[0]))
+
+
+def missing(net: str, seed: int, found: list[dict[str, Any]]) -> list[tuple[str, float]]:
+    """Which parts are still to be made, at which cutoffs."""
+    known = {(row["net"], row["seed"], row["method"], row["cutoff"]) for row in found}
+    parts = {"sample": "together", "whole": "white_box_all"}
+    every = itertools.product(parts, (0.75, 0.5))
+    return [(part, cutoff) for part, cutoff in every if (net, str(seed), parts[part], str(cutoff)) not in known]
 
 
 def tell(everything: list[dict[str, Any]]) -> None:
@@ -283,18 +310,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--minutes", type=float, default=600)
+    parser.add_argument("--limit", type=int, help="images of each kind, for a trial; give a cache of its own, too")
     options = parser.parse_args()
-    until = time.monotonic() + 60 * options.minutes
-    options.cache.mkdir(parents=True, exist_ok=True)
-    for net in options.nets:
-        case = Case(net, options.data, options.cache, options.device)
-        for part, seed, cutoff in itertools.product(("sample", "whole"), range(options.seeds), (0.75, 0.5)):
-            method = "together" if part == "sample" else "white_box_all"
-            known = {(row["net"], row["method"], row["seed"], row["cutoff"]) for row in kept(options.results)}
-            if time.monotonic() < until and (net, method, str(seed), str(cutoff)) not in known:
-                keep(options.results, list(rows(case, cutoff, part, seed, options.device)))
-        print(f"{net}: done", flush=True)
-    tell(kept(options.results))
+    begun = time.monotonic()
+    until = begun + 60 * options.minutes
+    for net, seed in itertools.product(options.nets, range(options.seeds)):
+        wanted = missing(net, seed, read_rows(options.results))
+        if wanted and time.monotonic() < until:
+            case = Case(net, options.data, options.cache, options.device, seed=seed, limit=options.limit)
+            for part, cutoff in wanted:
+                if time.monotonic() < until:
+                    keep(options.results, list(rows(case, cutoff, part, options.device)))
+        print(f"{net}, seed {seed}: {time.monotonic() - begun:.0f} s", flush=True)
+    tell(read_rows(options.results))
 
 
 if __name__ == "__main__":

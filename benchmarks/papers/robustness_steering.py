@@ -25,7 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 import steering_nets
-from measuring import machine, write_rows
+from measuring import machine, read_rows, write_rows
 
 from weakspot import Finding, Plan, Run, Step, Subject
 from weakspot.core.job import Execution
@@ -124,8 +124,10 @@ def main() -> None:
     parser.add_argument("--looks", type=int, default=50)
     parser.add_argument("--figure", type=Path, help="where to draw a frame in rain and fog")
     options = parser.parse_args()
-    drive, everything = steering_nets.drive(), []
+    drive, everything = steering_nets.drive(), [*read_rows(options.results)]
     for seed, net in itertools.product(options.seeds, options.nets):
+        if any((row["net"], row["seed"]) == (net, str(seed)) for row in everything):
+            continue
         model, width = steering_nets.loaded(net, options.weights, seed)
         subject = Subject(model, task="regression", bounds=(0, 1), device=options.device)
         data = sources(drive, drive.labels(width))
@@ -133,7 +135,7 @@ def main() -> None:
             strip(subject, data["test"], options.figure)
         for learns in ("train", "validation"):
             own = {"train": data[learns], "test": data["test"]}
-            what = {"machine": machine(options.device), "net": net, "seed": seed, "learns_from": learns}
+            what = {"machine": machine(options.device), "net": net, "seed": str(seed), "learns_from": learns}
             everything += [{**what, **row} for row in rows(subject, own, seed, options.looks)]
         write_rows(options.results, everything, columns=list(everything[-1]))
         print(f"{net}, seed {seed}: done", flush=True)

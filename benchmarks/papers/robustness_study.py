@@ -1,11 +1,10 @@
-"""What DeepRobust finds of weak inputs: Tables 1, 2, 3, 5, 8 and 9 and Figures 5, 6, 7, 9 and 10, on nine networks.
+"""What DeepRobust finds of weak inputs: Tables 1, 2, 3, 8 and 9 and Figures 5, 6, 7, 9 and 10, on nine networks.
 
     python benchmarks/papers/robustness_study.py [--cache FOLDER] [--device cuda] [--figure PNG]
-    python benchmarks/papers/robustness_study.py --sampling [--device cuda]            Table 5 alone, which trains
 
-writes robustness_study.csv (and robustness_sampling.csv) beside this script: one row per table, network and quantity.
-All but Tables 2 and 5 and Figure 5 come from the classes that are stored with the networks; those want the features of
-robustness.py, which are kept in FOLDER. Published figures stand beside where there are any.
+writes robustness_study.csv beside this script: one row per table, network and quantity. All but Table 2 and Figure 5
+come from the classes that are stored with the networks; those want the features of robustness.py, which are kept in
+FOLDER. Published figures stand beside where there are any.
 """
 
 import argparse
@@ -14,7 +13,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +21,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import SHARED, machine, write_rows
 
-from robustness import ALL, NETS, WHOLE_TRAINING_SET, Case, images, seen_once, unit
+from robustness import NETS, images, seen_once, unit
 from weakspot.robustness.measures import neighbour_accuracy, simpson_diversity
-from weakspot.robustness.network import fit
 from weakspot.robustness.study import apart, centre_distance_ratio, diversity_correlation
-from weakspot.statistics.ranking import auroc, detection, spearman
+from weakspot.statistics.ranking import auroc, spearman
 
 TABLE_1 = {
     "Vgg16Half-cifar10": (89.0, 75.5), "ResN-cifar10": (89.3, 68.5), "WideResN-cifar10": (90.6, 74.8),
@@ -125,21 +122,6 @@ def places(net: str, one: Stored, features: np.ndarray) -> Iterator[dict[str, An
         yield {**row("Table 2", net, f"Mann–Whitney p at {cutoff}", 0), "value": f"{found.p_value:.1e}"}
 
 
-def sampling(case: Case, device: str, seeds: int) -> Iterator[dict[str, Any]]:
-    """Table 5, at 0.5: DeepRobust-W with more weak images, and with fewer neighbours to tell the truth in training."""
-    weak = case.weak("test", ALL, 0.5)
-    asked = [("weak emphasis", emphasis, emphasis, 50) for emphasis in (0, 1, 2)]
-    asked += [("neighbours", looks, 0, looks) for looks in (6, 12, 25, 50)]
-    for (what, setting, emphasis, looks), seed in itertools.product(asked, range(seeds)):
-        accuracy = neighbour_accuracy(case.said["train"][:, : looks + 1], case.labels["train"])
-        how = replace(WHOLE_TRAINING_SET, weak_emphasis=emphasis, seed=seed)
-        network = fit(case.features["train"], accuracy, 0.5, how, device=device).network
-        found = detection(network.probability(case.features["test"]) >= network.threshold, weak)
-        figures = {"f1": found.f1, "precision": found.precision, "recall": found.recall}
-        rounded = {name: round(float(value), 4) for name, value in figures.items()}
-        yield {"net": case.net, "varied": what, "setting": setting, "seed": seed, **rounded}
-
-
 def figure_5(nets: dict[str, tuple[Stored, np.ndarray]], path: Path) -> None:
     """t-SNE of the test images of two classes; the darker, the lower their neighbour accuracy."""
     from PIL import Image, ImageDraw
@@ -164,21 +146,10 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "weakspot-robustness")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
-    parser.add_argument("--results", type=Path)
+    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--figure", type=Path)
-    parser.add_argument("--sampling", action="store_true")
-    parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
-    name = "robustness_sampling.csv" if options.sampling else "robustness_study.csv"
-    path = options.results or Path(__file__).with_name(name)
     found: list[dict[str, Any]] = []
-    if options.sampling:
-        for net in (net for net in options.nets if net.startswith("ResN")):
-            case = Case(net, options.data, options.cache, options.device)
-            for told in sampling(case, options.device, options.seeds):
-                found.append({**told, "machine": machine(options.device)})
-                write_rows(path, found)
-        return
     shown = {}
     for data in ("cifar10", "fashion_mnist", "svhn"):
         nets = {net: Stored(net, options.data) for net in options.nets if net.endswith(data)}
@@ -187,7 +158,7 @@ def main() -> None:
             found += [*of_one(net, one), *places(net, one, features)]
             shown |= {net: (one, features)} if net.startswith("ResN") else {}
         found += between(data, nets)
-    write_rows(path, [{**told, "machine": machine(options.device)} for told in found])
+    write_rows(options.results, [{**told, "machine": machine(options.device)} for told in found])
     if options.figure:
         figure_5(shown, options.figure)
 

@@ -86,10 +86,11 @@ def above(rows: Rows) -> None:
     for other in ("black_box", "white_box", "white_box_all", "queries", "oracle"):
         wins = total = 0
         for row in chosen(rows, draws="fresh", method="together"):
-            beside = chosen(rows, draws="fresh", method=other, net=row["net"], cutoff=row["cutoff"], seed=row["seed"])
-            beside = beside or chosen(rows, draws="fresh", method=other, net=row["net"], cutoff=row["cutoff"], seed=0)
-            wins, total = wins + (float(row["f1"]) > float(beside[0]["f1"])), total + 1
-        print(f"above {other}: {wins} of {total}")
+            same = {name: row[name] for name in ("net", "cutoff", "seed")}
+            for beside in chosen(rows, draws="fresh", method=other, **same):
+                wins, total = wins + (float(row["f1"]) > float(beside["f1"])), total + 1
+        if total:
+            print(f"above {other}: {wins} of {total}")
 
 
 def study(rows: Rows) -> None:
@@ -110,10 +111,11 @@ def sampling(rows: Rows) -> None:
     print("\n## Table 5, ResN at 0.5\n")
     for net in dict.fromkeys(row["net"] for row in rows):
         for varied in ("weak emphasis", "neighbours"):
-            for setting in dict.fromkeys(row["setting"] for row in rows if row["varied"] == varied):
+            for setting in dict.fromkeys(row["setting"] for row in chosen(rows, net=net, varied=varied)):
                 own = chosen(rows, net=net, varied=varied, setting=setting)
                 cells = (f"{name} {spread(float(row[name]) for row in own)}" for name in ("precision", "recall", "f1"))
-                print(f"| {net} | {varied} | {setting} | {' | '.join(cells)} |")
+                published = own[0]["published_f1"] or "–"
+                print(f"| {net} | {varied} | {setting} | {' | '.join(cells)} ({published}) | {len(own)} |")
 
 
 def steering(rows: Rows) -> None:
@@ -135,6 +137,14 @@ def steering(rows: Rows) -> None:
         print(row["net"], "cutoff", row["cutoff"], "λ", row["tolerance"], "weak", row["weak_share"], "F1", row["f1"])
 
 
+def cost(rows: Rows) -> None:
+    print("\n## Cost of a query, milliseconds\n")
+    for row in rows:
+        figures = f"{row['milliseconds_per_query']} ± {row['deviation']}, median {row['median']}"
+        passes = f"{row['images']} images, {row['neighbours_per_pass']} neighbours per pass"
+        print(f"- {row['net']}, {passes}: {figures}, making {row['of_which_making']} ({row['machine']})")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path(__file__).parent)
@@ -145,8 +155,10 @@ def main() -> None:
     above(nine)
     for net in dict.fromkeys(row["net"] for row in tenth):
         detectors(chosen(tenth, net=net), net)
+        above(chosen(tenth, net=net))
     study(read(folder / "robustness_study.csv"))
     sampling(read(folder / "robustness_sampling.csv"))
+    cost(read(folder / "robustness_cost.csv"))
     steering(read(folder / "robustness_steering.csv"))
 
 

@@ -9,7 +9,6 @@ stored one ($WEAKSPOT_SHARED/models), the ConvNet that of importance_nets.py (it
 """
 
 import argparse
-import csv
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 import steering_nets
 from importance_nets import convnet, images
-from measuring import SHARED, architectures, machine, write_rows
+from measuring import SHARED, architectures, machine, read_rows, write_rows
 
 from weakspot import Finding, Plan, Run, Step, Subject
 from weakspot.core.job import Execution
@@ -89,10 +88,7 @@ def main() -> None:
     parser.add_argument("--looks", type=int, default=50)
     parser.add_argument("--limit", type=int, help="test and training images, for a trial")
     options = parser.parse_args()
-    everything: list[dict[str, Any]] = []
-    if options.results.exists():
-        with options.results.open(newline="") as file:
-            everything = list(csv.DictReader(file))
+    everything: list[dict[str, Any]] = [*read_rows(options.results)]
     for net in options.nets:
         subject, data = setting(net, options.device, options.weights)
         data = {split: limited(source, options.limit) for split, source in data.items()}

@@ -79,7 +79,7 @@ def architectures() -> Any:
 def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Replace the rows of the machines measured now, keep those of others."""
     measured = {row["machine"] for row in rows}
-    kept = [row for row in _read(path) if row["machine"] not in measured]
+    kept = [row for row in read_rows(path) if row["machine"] not in measured]
     write_rows(path, [*kept, *rows], columns=list(rows[0]))
     for row in rows:
         print("  ".join(f"{key}={value}" for key, value in row.items()))
@@ -93,7 +93,8 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequen
         writer.writerows(rows)
 
 
-def _read(path: Path) -> list[dict[str, str]]:
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV; none where it is not there."""
     if not path.exists():
         return []
     with path.open(newline="") as file:

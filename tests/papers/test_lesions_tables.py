@@ -47,6 +47,21 @@ def test_areas_are_means_over_folds_and_seeds():
     assert study.best_rival() == max(tables.RIVALS, key=study.area)
 
 
+def test_the_spread_of_a_difference_is_that_of_its_seeds():
+    rng = np.random.default_rng(4)
+    runs = [[made_fold(rng, graph_shift=0.5) for _ in range(2)] for _ in range(3)]
+    study = tables.OverSeeds.of(runs, replicates=50)
+    by_seed = [
+        np.mean([roc_area(f.uncertainty[m], f.false_positive) for f in run])
+        for run in runs
+        for m in ("gcn_classification", "size")
+    ]
+    apart = np.subtract(by_seed[::2], by_seed[1::2])
+    row = tables.difference_rows(study, {"size": "size"})[0]
+    assert row["spread_over_seeds"] == pytest.approx(np.std(apart, ddof=1))
+    assert row["difference"] == pytest.approx(apart.mean())
+
+
 def test_a_planted_difference_is_confirmed_and_none_is_not():
     rng = np.random.default_rng(1)
     for shift, expected in ((0.6, "confirmed"), (0.0, "not shown"), (-0.6, "contradicted")):
