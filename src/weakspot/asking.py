@@ -57,7 +57,10 @@ def called(reference: str, factory: Any, arguments: Mapping[str, Any], *given: A
         if _raised_inside(error):
             raise
         how = dict(arguments) or "no arguments"
-        raise ConfigError(f"{reference} cannot be called with {how}: {error}") from error
+        raise ConfigError(
+            f"{reference} cannot be called with {how}: {error}; it is called once and must return what is meant: give "
+            "its arguments, or name a function that needs none"
+        ) from error
 
 
 def _raised_inside(error: Exception) -> bool:

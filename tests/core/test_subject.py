@@ -45,9 +45,18 @@ def test_output_picks_the_tensor(wrap, choice):
     assert torch.equal(Subject(wrap, output=choice, fingerprint="x").forward(inputs), inputs)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
+def test_a_black_box_may_answer_with_an_array(kind):
+    given = np.arange(6).reshape(3, 2).astype(kind)
+    given.flags.writeable = False
+    found = Subject(lambda inputs: {"said": given}, output="said", fingerprint="x").forward(torch.zeros(3, 2))
+    assert found.tolist() == given.tolist() and found.numpy().dtype == kind
+
+
 @pytest.mark.parametrize(
     ("given", "choice", "message"),
     [
+        (np.array(["a", "b", "c"]), None, r"the model gave a ndarray, expected a tensor"),
         ((1, 2), None, r"the model gave a tuple of 2, expected a tensor: say which one with output="),
         ({"a": 1, "b": 2}, None, r"a mapping with 'a', 'b', expected a tensor"),
         (Answer(torch.zeros(2)), None, r"a Answer, expected a tensor"),

@@ -42,8 +42,8 @@ def clusters():
     )
 
 
-def pairs(taken=(0.0, 0.3)):
-    columns = {"first": ["a", "b"], "second": ["b", "c"], "distance": [1.0, 2.0], "confused": [True, True]}
+def pairs(taken=(0.0, 0.3), confused=(True, True)):
+    columns = {"first": ["a", "b"], "second": ["b", "c"], "distance": [1.0, 2.0], "confused": confused}
     labelled = {} if taken is None else {"first_taken_for_second": taken, "second_taken_for_first": [0.0, 0.1]}
     table = table_of({name: np.array(values) for name, values in {**columns, **labelled}.items()})
     return Finding("classes.pairs", table=table, arrays={"classes": np.arange(4)}, media={"b like c": PICTURE})
@@ -99,6 +99,12 @@ def test_the_worst_are_ordered_by_the_inputs_they_concern():
 def test_without_labels_the_nearest_pair_is_told_as_such():
     (found,) = worst([pairs(taken=None)])
     assert found.title == "“a” and “b” look alike to the network"
+
+
+def test_the_pair_that_is_mixed_up_most_is_told_though_it_was_not_reported():
+    (reported,), (missed,) = worst([pairs()]), worst([pairs(confused=(True, False))])
+    assert reported.title == missed.title == "“b” is taken for “c”"
+    assert "Only labels show it" in missed.told and "Only labels" not in reported.told
 
 
 def test_a_pair_by_the_outputs_alone_is_told_by_its_leaning():

@@ -25,6 +25,8 @@ OutputChoice = str | int | Callable[[Any], Tensor]
 class Subject:
     """A model under test: an `nn.Module`, or any callable from a batch of inputs to outputs (a black box).
 
+    A black box is given tensors and may answer with a tensor or a numpy array.
+
     task: classification, multilabel, regression, keypoints or segmentation.
     classes: their names, or how many there are.
     scores: whether outputs are "logits" or "probabilities"; said, never guessed, and asked for only where it matters.
@@ -152,7 +154,7 @@ class Subject:
     def _run(self, model: Any, inputs: Tensor, lay_out: Callable[[Tensor], Tensor]) -> Tensor:
         prepared = lay_out(self.prepared(inputs))
         raw = model(prepared) if self._forward is None else self._forward(model, prepared)
-        outputs = _pick(raw, self._output)
+        outputs = _pick(raw, self._output, inputs.device)
         if outputs.ndim == 0 or outputs.shape[0] != inputs.shape[0]:
             raise SubjectError(
                 f"the model gave outputs of shape {tuple(outputs.shape)} for {inputs.shape[0]} inputs: the first "
@@ -277,7 +279,7 @@ def _device(device: str | torch.device | None, model: Any) -> torch.device:
     return chosen
 
 
-def _pick(raw: Any, choice: OutputChoice | None) -> Tensor:
+def _pick(raw: Any, choice: OutputChoice | None, device: torch.device) -> Tensor:
     try:
         if choice is None:
             picked = raw
@@ -289,6 +291,8 @@ def _pick(raw: Any, choice: OutputChoice | None) -> Tensor:
             picked = raw[choice]
     except (KeyError, IndexError, AttributeError, TypeError) as error:
         raise SubjectError(f"output={choice!r} finds nothing in the model's {type(raw).__name__}: {error}") from error
+    if isinstance(picked, np.ndarray) and picked.dtype.kind in "biuf":  # as a black box that knows no torch answers
+        return torch.tensor(picked, device=device)
     if not isinstance(picked, Tensor):
         raise SubjectError(
             f"the model gave {_describe_output(picked)}, expected a tensor: say which one with output= (an index, a "

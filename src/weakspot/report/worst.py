@@ -95,7 +95,7 @@ def _pair(givens: Sequence[Given]) -> Worst | None:
     held = _first(givens, *of_pairs, "table.distance") or _first(givens, *of_pairs, "table.leaning")
     if held is None:
         return None
-    rows = [row for row in _rows(held) if row["confused"]] or _rows(held)[:1]
+    rows = _rows(held)
     if not rows:
         return None
     row = max(rows, key=lambda row: max(_taken(row)))  # where labels are missing the first, which is the nearest
@@ -106,6 +106,7 @@ def _pair(givens: Sequence[Given]) -> Worst | None:
     if forth:
         title = f"“{one}” is taken for “{other}”"
         told = f"{roughly(forth)} of “{one}” are taken for “{other}”, {roughly(back)} of “{other}” for “{one}”."
+        told += "" if row["confused"] else " Only labels show it: the pair is not among those reported."
     else:
         title, told = f"“{one}” and “{other}” look alike to the network", _alike(row)
     pictures = _named(held, f"{one} like {other}", f"{other} like {one}")
