@@ -1,8 +1,5 @@
 """The row that the study of DeepInspect writes of a net: what the outputs alone say comes from the room."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -12,17 +9,10 @@ from weakspot.classes import pair_values
 from weakspot.data import digits
 from weakspot.statistics import spearman
 
-PAPERS = Path(__file__).resolve().parents[2] / "benchmarks" / "papers"
-
 
 @pytest.fixture
-def classes_study(monkeypatch):
-    monkeypatch.syspath_prepend(str(PAPERS))
-    monkeypatch.syspath_prepend(str(PAPERS.parent / "peers"))
-    import classes_study
-
-    yield classes_study
-    sys.modules.pop("classes_study")
+def classes_study(script):
+    return script("classes_study")
 
 
 def test_outputs_rank_pairs_the_same_wherever_the_net_is_looked_at(classes_study):

@@ -1,22 +1,12 @@
 """The draws of the DeepRobust tables: what a detector sees never tells the truth about it."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-PAPERS = Path(__file__).resolve().parents[2] / "benchmarks" / "papers"
-
 
 @pytest.fixture
-def robustness(monkeypatch):
-    monkeypatch.syspath_prepend(str(PAPERS))
-    monkeypatch.syspath_prepend(str(PAPERS.parent / "peers"))
-    import robustness
-
-    yield robustness
-    sys.modules.pop("robustness")
+def robustness(script):
+    return script("robustness")
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,6 +1,5 @@
 """The page of DeepRobust's tables says what the CSVs say."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,8 @@ PAPERS = ROOT / "benchmarks" / "papers"
 
 
 @pytest.fixture
-def tables(monkeypatch):
-    monkeypatch.syspath_prepend(str(PAPERS))
-    import robustness_tables
-
-    yield robustness_tables
-    sys.modules.pop("robustness_tables")
+def tables(script):
+    return script("robustness_tables")
 
 
 def rows_by_seed(count):
@@ -40,7 +35,7 @@ def test_means_and_deviations_of_the_page_are_those_of_the_seeds(tables, cutoff)
 
 
 def test_everything_can_be_printed(tables, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["robustness_tables.py"])
+    monkeypatch.setattr("sys.argv", ["robustness_tables.py"])
     tables.main()
     printed = capsys.readouterr().out
     assert all(

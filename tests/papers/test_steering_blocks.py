@@ -1,22 +1,12 @@
 """Blocks of time: no frame of one part is next to one of another, and no label knows of another block."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-PAPERS = Path(__file__).resolve().parents[2] / "benchmarks" / "papers"
-
 
 @pytest.fixture
-def steering_nets(monkeypatch):
-    monkeypatch.syspath_prepend(str(PAPERS))
-    monkeypatch.syspath_prepend(str(PAPERS.parent / "peers"))
-    import steering_nets
-
-    yield steering_nets
-    sys.modules.pop("steering_nets")
+def steering_nets(script):
+    return script("steering_nets")
 
 
 def test_parts_keep_their_distance(steering_nets):
