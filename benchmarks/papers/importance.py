@@ -16,7 +16,6 @@ given (`classes`; "apart": neurons and test inputs by true class, clusters over 
 classes). Nor does it say which layers the other criteria see: all, and the subject layer alone.
 """
 
-import argparse
 import csv
 import itertools
 import sys
@@ -177,12 +176,9 @@ def keep(path: Path, new: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = steering_nets.asking(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--weights", type=Path, default=steering_nets.nets_folder())
     parser.add_argument("--runs", type=Path, default=Path(tempfile.gettempdir()) / "weakspot-importance")
-    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     parser.add_argument("--sets", nargs="+", help="only these")
     parser.add_argument("--depth", action="store_true", help="Table 5 alone")

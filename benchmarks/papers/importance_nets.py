@@ -11,7 +11,6 @@ parameters): its penultimate feature maps are 128, as there. It is trained for 3
 are; nothing was chosen.
 """
 
-import argparse
 import csv
 import os
 import sys
@@ -189,10 +188,7 @@ def performance(subject: Subject, source: Source) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--weights", type=Path, default=steering_nets.nets_folder())
-    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser = steering_nets.asking(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     options = parser.parse_args()
     path = options.weights / "convnet.safetensors"

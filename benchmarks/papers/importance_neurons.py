@@ -12,7 +12,6 @@ steering net 8. Two things stand beside that the paper does not have: the m neur
 training images, which cost no relevance at all, and random pixels overwritten in the same way.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -151,11 +150,8 @@ def figure_5(one: Case, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = steering_nets.asking(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--weights", type=Path, default=steering_nets.nets_folder())
-    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--figures", type=Path)
     parser.add_argument("--limit", type=int, help="test and training images, for a trial")
     options = parser.parse_args()

@@ -301,11 +301,17 @@ def tell(everything: list[dict[str, Any]]) -> None:
         print(line)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def asking(about: str | None) -> argparse.ArgumentParser:
+    """What every script about these networks can be told."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("WEAKSPOT_DATA", "data")))
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "weakspot-robustness")
     parser.add_argument("--device", default="cpu")
+    return parser
+
+
+def main() -> None:
+    parser = asking(__doc__)
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))

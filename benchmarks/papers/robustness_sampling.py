@@ -10,11 +10,8 @@ images are judged by the 50 stored neighbours. 200 are those and 150 more of eve
 on a GPU and hours on a CPU.
 """
 
-import argparse
 import itertools
-import os
 import sys
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import machine, read_rows, write_rows
 
 import robustness
-from robustness import ALL, LOOKS, WHOLE_TRAINING_SET, Case
+from robustness import ALL, LOOKS, WHOLE_TRAINING_SET, Case, asking
 from weakspot.robustness.measures import neighbour_accuracy
 from weakspot.robustness.network import fit
 from weakspot.statistics.ranking import detection
@@ -95,10 +92,7 @@ def in_order(row: dict[str, Any]) -> tuple[int, bool, int, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("WEAKSPOT_DATA", "data")))
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "weakspot-robustness")
-    parser.add_argument("--device", default="cpu")
+    parser = asking(__doc__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     parser.add_argument("--settings", type=int, nargs="+", choices=(*EMPHASES, *NEIGHBOURS))
     parser.add_argument("--seeds", type=int, default=5)

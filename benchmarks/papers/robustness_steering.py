@@ -13,7 +13,6 @@ blocks, which it never saw ("validation"). Both are judged on the test blocks. "
 as they are that are weak (the paper: 45.8 % at 0.75).
 """
 
-import argparse
 import itertools
 import sys
 import tempfile
@@ -115,10 +114,7 @@ def strip(subject: Subject, test: Source, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--weights", type=Path, default=steering_nets.nets_folder())
-    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser = steering_nets.asking(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     parser.add_argument("--looks", type=int, default=50)

@@ -7,11 +7,8 @@ come from the classes that are stored with the networks; those want the features
 FOLDER. Published figures stand beside where there are any.
 """
 
-import argparse
 import itertools
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import SHARED, machine, write_rows
 
-from robustness import NETS, images, seen_once, unit
+from robustness import NETS, asking, images, seen_once, unit
 from weakspot.robustness.measures import neighbour_accuracy, simpson_diversity
 from weakspot.robustness.study import apart, centre_distance_ratio, diversity_correlation
 from weakspot.statistics.ranking import auroc, spearman
@@ -141,10 +138,7 @@ def figure_5(nets: dict[str, tuple[Stored, np.ndarray]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("WEAKSPOT_DATA", "data")))
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "weakspot-robustness")
-    parser.add_argument("--device", default="cpu")
+    parser = asking(__doc__)
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
     parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--figure", type=Path)

@@ -8,7 +8,6 @@ includes a sample of 10,000 training images. Seeds draw neighbours, sample and t
 stored one ($WEAKSPOT_SHARED/models), the ConvNet that of importance_nets.py (its weights: FOLDER of --weights).
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -79,11 +78,8 @@ def told(draws: str, cutoff: float, table: dict[str, np.ndarray]) -> Iterator[di
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = steering_nets.asking(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--weights", type=Path, default=steering_nets.nets_folder())
-    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     parser.add_argument("--looks", type=int, default=50)
     parser.add_argument("--limit", type=int, help="test and training images, for a trial")

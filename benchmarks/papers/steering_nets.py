@@ -281,11 +281,17 @@ def nets_folder() -> Path:
     return Path(os.environ.get("WEAKSPOT_DATA", "data")) / "nets"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def asking(about: str | None, script: str) -> argparse.ArgumentParser:
+    """What every script about networks of this folder can be told."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--weights", type=Path, default=nets_folder())
-    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--results", type=Path, default=Path(script).with_suffix(".csv"))
+    return parser
+
+
+def main() -> None:
+    parser = asking(__doc__, __file__)
     parser.add_argument("--epochs", type=int, nargs="+", default=EPOCHS)
     parser.add_argument("--minutes", type=float, default=60)
     options = parser.parse_args()

@@ -1,9 +1,10 @@
 import re
-from importlib.resources import files
 
 import pytest
 
-CSS = (files("weakspot.report") / "templates" / "page.css").read_text(encoding="utf-8")
+from weakspot.report.html import page_style
+
+CSS = page_style()
 
 
 def palette(which: str) -> dict[str, str]:

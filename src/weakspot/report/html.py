@@ -25,7 +25,7 @@ def write_report(run: Run, path: Path) -> Path:
 
 def render(run: Run) -> str:
     """The report of a Run as HTML text."""
-    style, script = _resource("page.css"), _resource("page.js")
+    style, script = page_style(), _resource("templates", "page.js")
     page = _environment().get_template("page.html")
     return page.render(page=build_page(run), style=style, script=script, policy=content_policy(style, script))
 
@@ -42,8 +42,13 @@ def _source_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _resource(name: str) -> str:
-    return (files("weakspot.report") / "templates" / name).read_text(encoding="utf-8")
+def page_style() -> str:
+    """The style of the report; the viewer has the same palette."""
+    return _resource("shared", "palette.css") + _resource("templates", "page.css")
+
+
+def _resource(folder: str, name: str) -> str:
+    return (files("weakspot.report") / folder / name).read_text(encoding="utf-8")
 
 
 @cache

@@ -1,7 +1,6 @@
 """The web app: what it serves, and the guard before it."""
 
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ def create_app(runs: Sequence[str | Path | Run], *, token: str, hosts: Iterable[
     app.state.library = Library(runs)
     for router in ROUTERS:
         app.include_router(router, responses=ERRORS)
-    app.mount("/static", _Static(directory=str(files("weakspot.viewer") / "static")))
+    app.mount("/static", _Static(packages=[("weakspot.viewer", "static"), ("weakspot.report", "shared")]))
     add_error_answers(app)
     app.add_middleware(Guard, token=token, hosts=frozenset(host.lower() for host in hosts))
     return app

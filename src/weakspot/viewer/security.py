@@ -36,6 +36,9 @@ MOST_BODY = 8 << 20
 """Bytes of a request."""
 _TOO_LARGE = f"the request has more than {MOST_BODY} bytes: send less at once"
 _SAFE = frozenset({"GET", "HEAD"})
+_STYLES = "".join(
+    f'<link rel="stylesheet" href="/static/{name}.css">' for name in ("palette", "controls", "token")
+)  # fmt: skip
 
 
 class Guard:
@@ -150,7 +153,7 @@ def _form(path: str, query: str, *, wrong: bool) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>weakspot viewer</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="stylesheet" href="/static/token.css"></head><body><main><h1>weakspot viewer</h1>'
+        f"{_STYLES}</head><body><main><h1>weakspot viewer</h1>"
         f"{told}<p>This page needs the token that <code>weakspot view</code> printed in its terminal.</p>"
         f'<form action="{escape("/" + path.lstrip("/"))}">{hidden}'
         '<label for="token">Token, or the whole address</label> '
