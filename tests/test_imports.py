@@ -86,7 +86,9 @@ def may_import(module):
     """Which packages of weakspot a module may import; None for all."""
     room = package(module)
     if room == "core" or room == "":
-        return {"core"} if room else set()
+        return {"core", "kernels"} if room else set()
+    if room == "kernels":
+        return {"kernels"}
     if room == "statistics":
         return {"statistics"}
     if room in ("relevance", "looks", "data", "models", "engines"):
@@ -94,7 +96,7 @@ def may_import(module):
     if room == "attacks":
         return {"core", "relevance", "statistics", room}
     if room in ROOMS:
-        return {"core", "relevance", "looks", "data", "attacks", "statistics", "heat_pictures", room}
+        return {"core", "relevance", "looks", "data", "attacks", "statistics", "heat_pictures", "kernels", room}
     if room in JUDGES:
         return {room, *JUDGES[room]}
     return None
@@ -134,6 +136,10 @@ def test_only_the_engines_know_of_ray():
     asked_for = re.compile(r"""import ray\b|from ray\b|import_module\("ray""")
     knowing = {name for name, path in MODULES.items() if asked_for.search(path.read_text(encoding="utf-8"))}
     assert {package(name) for name in knowing} == {"engines"}
+
+
+def test_only_the_kernels_know_of_triton():
+    assert {package(name) for name in MODULES if "triton" in foreign(imported(name))} == {"kernels"}
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "statistics"])

@@ -302,6 +302,12 @@ def test_data_that_cannot_be_examined(ids, message):
         examine(Subject(Counting()), source, [Tally()])
 
 
+@pytest.mark.parametrize("given", [{"test": numbered(3)}, np.zeros((3, 3))])
+def test_data_that_are_no_source(given):
+    with pytest.raises(ConfigError, match=rf"the data are a {type(given).__name__}: expected one source.* ArraySource"):
+        examine(Subject(Counting()), given, [Tally()])
+
+
 class Breaks(Tally):
     """Fails at a sample.
 

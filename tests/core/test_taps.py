@@ -286,7 +286,7 @@ def test_channel_means_never_share_memory_with_the_layer():
 
 def test_extremes_by_hand():
     low, high = extremes(torch.tensor([[[1.0, -2.0], [3.0, 0.0]], [[5.0, 5.0], [5.0, 5.0]]]))
-    assert (low.tolist(), high.tolist()) == ([-2.0, 5.0], [3.0, 5.0])
+    assert (low.tolist(), high.tolist()) == ([[-2.0], [5.0]], [[3.0], [5.0]])
 
 
 class Windows(nn.Module):

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from weakspot.core.digest import digest
-from weakspot.core.errors import DataError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.observation import Batch
 
 Read = TypeVar("Read")
@@ -107,7 +107,12 @@ def with_made_splits(data: Mapping[str, Source], splits: Iterable[str]) -> dict[
 
 
 def check_ids(source: Source) -> None:
-    """Refuse data without samples, and ids that occur twice."""
+    """Refuse what is no source, data without samples, and ids that occur twice."""
+    if not all(hasattr(source, name) for name in ("ids", "read", "fingerprint")):
+        raise ConfigError(
+            f"the data are a {type(source).__name__}: expected one source, with ids, read and fingerprint; "
+            "weakspot.data.sources has ArraySource for arrays, DatasetSource for torch datasets, ImageFolder and others"
+        )
     ids = source.ids
     if not len(ids):
         raise DataError("the data have no samples")

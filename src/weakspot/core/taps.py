@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from weakspot import kernels
 from weakspot.core.errors import ProbeError, SubjectError
 from weakspot.core.layers import ActivationWatch, Layer, Point, Side, first_tensor, select_layers
 
@@ -120,12 +121,34 @@ class Channels:
 
 @dataclass
 class Captured:
-    """What one forward pass left behind at each point."""
+    """What one forward pass left behind at each point: smallest and largest values of the layer or of parts of it."""
 
     mean: dict[Point, Tensor] = field(default_factory=dict)
     low: dict[Point, Tensor] = field(default_factory=dict)
     high: dict[Point, Tensor] = field(default_factory=dict)
     maps: dict[Point, Tensor] = field(default_factory=dict)
+
+    def take(self, point: Point, want: "Want", values: Tensor) -> None:
+        """Keep of a layer's values what is wanted."""
+        if (want.mean or want.extremes) and kernels.usable(values):
+            self._take_in_one_reading(point, want, values)
+        else:
+            if want.mean:
+                self.mean[point] = channel_means(values, point.channel_dim)
+            if want.extremes:
+                self.low[point], self.high[point] = extremes(values)
+        if want.maps:
+            self.maps[point] = values.clone()
+
+    def _take_in_one_reading(self, point: Point, want: "Want", values: Tensor) -> None:
+        from weakspot.kernels.reducing import by_channel
+
+        ordered = values if point.channel_dim == 1 else values.movedim(point.channel_dim, 1)
+        mean, low, high = by_channel(ordered.unsqueeze(2) if values.ndim == 2 else ordered.flatten(2))
+        if want.mean:
+            self.mean[point] = mean
+        if want.extremes:
+            self.low[point], self.high[point] = low, high
 
     def take_over(self, other: "Captured") -> None:
         """Hold what another holds; whole maps as copies, since nobody else puts them together anew."""
@@ -138,8 +161,9 @@ class Captured:
 
     def with_extremes(self, channels: Channels) -> Channels:
         """The same means, with the extremes of their layers."""
-        low = torch.stack([taken_at(self.low, point) for point in channels.layout.points], 1)
-        high = torch.stack([taken_at(self.high, point) for point in channels.layout.points], 1)
+        lows = [taken_at(self.low, point) for point in channels.layout.points]
+        highs = [taken_at(self.high, point) for point in channels.layout.points]
+        low, high = layer_extremes(lows, highs)
         return replace(channels, low=low, high=high)
 
 
@@ -182,13 +206,30 @@ def channel_means(values: Tensor, channel_dim: int) -> Tensor:
 
 
 def extremes(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Smallest and largest value per sample, in at least float32."""
-    if values.device.type == "cpu":  # there, aminmax is an order of magnitude slower than both apart
+    """Smallest and largest value per sample, in at least float32, shape (samples, 1)."""
+    if values.is_cpu:  # there, aminmax is an order of magnitude slower than both apart
         dims = tuple(range(1, values.ndim))
         low, high = values.amin(dims), values.amax(dims)
     else:
         low, high = values.flatten(1).aminmax(dim=1)
-    return (low, high) if values.dtype in _WIDE else (low.float(), high.float())
+    wide = low.dtype if low.dtype in _WIDE else torch.float32
+    return low.to(wide)[:, None], high.to(wide)[:, None]
+
+
+def layer_extremes(lows: Sequence[Tensor], highs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Of each layer's smallest and largest values (samples, parts) the smallest and largest, (samples, layers)."""
+    parts = tuple(part.shape[1] for part in lows)
+    low, high = torch.cat(tuple(lows), 1), torch.cat(tuple(highs), 1)
+    if kernels.usable(low):
+        from weakspot.kernels.reducing import by_layer
+
+        return by_layer(low, high, parts)
+    if len(parts) == low.shape[1]:
+        return low, high
+    return (
+        torch.stack([part.amin(1) for part in low.split(parts, 1)], 1),
+        torch.stack([part.amax(1) for part in high.split(parts, 1)], 1),
+    )
 
 
 class _Site:
@@ -295,10 +336,4 @@ class Recorder(ActivationWatch):
                 "samples or changes its size between inputs, and cannot be tapped"
             )
         with torch._C.DisableTorchFunction():  # what watches the model's operations is not to see ours
-            apart = values.detach()
-            if want.mean:
-                captured.mean[point] = channel_means(apart, point.channel_dim)
-            if want.extremes:
-                captured.low[point], captured.high[point] = extremes(apart)
-            if want.maps:
-                captured.maps[point] = apart.clone()
+            captured.take(point, want, values.detach())

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weakspot import kernels
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
@@ -128,6 +129,10 @@ def leading_neurons(values: Tensor, widths: Sequence[int], top: int) -> Tensor:
 
 def leading(values: Tensor, widths: Sequence[int], top: int) -> Tensor:
     """`leading_neurons` of values that are numbers for certain."""
+    if kernels.usable(values):
+        from weakspot.kernels.leading import leading_of_layers
+
+        return leading_of_layers(values, tuple(widths), top)
     leads = torch.empty_like(values, dtype=torch.bool)
     for width, columns in _alike(tuple(widths), values.device).items():
         own = values.index_select(1, columns).unflatten(1, (-1, width))
