@@ -252,6 +252,15 @@ def test_ray_listens_on_the_loopback_address_only(engine, tmp_path):
     assert all(address.endswith(loopback) for address in addresses)
 
 
+def test_another_cluster_than_the_one_at_hand_is_refused(engine, tmp_path):
+    asked = Subject(AtOneInput(tmp_path)), samples(8), [Tally()]
+    examine(*asked, execution=HOW, engine=engine)
+    with RayEngine("auto", workers=1) as other:
+        examine(*asked, execution=HOW, engine=other)
+    with pytest.raises(ConfigError, match=r"connected to Ray at .* already, and 192\.0\.2\.1:6379 was asked for"):
+        examine(*asked, execution=HOW, engine=RayEngine("192.0.2.1:6379"))
+
+
 def test_workers_leave_nothing_behind(tmp_path, engine):
     job = Job(Subject(AtOneInput(tmp_path)), samples(16), [Tally()], HOW, tmp_path / "work")
     examine(job.subject, samples(16), [Tally()], execution=HOW, engine=engine, work=tmp_path / "work")

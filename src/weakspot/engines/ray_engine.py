@@ -21,7 +21,7 @@ from weakspot.core.progress import Progress
 from weakspot.core.subject import Subject
 from weakspot.engines.crew import Crew
 from weakspot.engines.dispatch import Dispatch, Parcel
-from weakspot.engines.ray_start import connect, hushed, ray_module, start
+from weakspot.engines.ray_start import connect, hushed, ray_module, refuse_another, start
 from weakspot.engines.schedule import Patience
 from weakspot.engines.travelling import cannot_travel, made_again, on_cpu, unmade, users_code_travels
 
@@ -173,9 +173,11 @@ class RayEngine(Engine):
         ray = ray_module(alone=address is None or address.startswith(("127.", "localhost")))
         self._ours = not ray.is_initialized()
         self._hush.enter_context(hushed())
-        if self._ours and address is not None:
+        if not self._ours:
+            refuse_another(ray, address)
+        elif address is not None:
             connect(ray, address)
-        elif self._ours:
+        else:
             start(ray, cpus=_cores(), gpus=torch.cuda.device_count() if gpus else 0)
         self._ray = ray
 

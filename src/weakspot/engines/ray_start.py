@@ -45,6 +45,16 @@ def hushed() -> Iterator[None]:
         inner.print_to_stdstream = before
 
 
+def refuse_another(ray: Any, address: str | None) -> None:
+    """A process knows one cluster at a time: refuse any but the one that it is connected to."""
+    there = ray.get_runtime_context().gcs_address
+    if address not in (None, "auto") and address != there:
+        raise ConfigError(
+            f"this process is connected to Ray at {there} already, and {address} was asked for: leave the address out "
+            "to use what is there, or call ray.shutdown() before"
+        )
+
+
 def connect(ray: Any, address: str) -> None:
     """Join a cluster that is there."""
     try:
