@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from weakspot.core.errors import ConfigError
-from weakspot.data.arrays import ChannelsAt, scaled
+from weakspot.data.arrays import ChannelsAt, channels_first, scaled
 from weakspot.data.images import Mode, decoded
 from weakspot.data.names import listed, readable, shown
 
@@ -45,11 +45,7 @@ def input_array(value: Any, channels: ChannelsAt, mode: Mode, *, batched: bool =
     """Inputs as float32 with channels first: Pillow's images scaled to [0, 1], bytes divided by 255."""
     if isinstance(value, Image.Image):
         return decoded(value, mode)
-    array = scaled(number_array(value))
-    place = int(batched)
-    if channels == "last":
-        return np.ascontiguousarray(np.moveaxis(array, -1, place))
-    return np.expand_dims(array, place) if channels == "none" else array
+    return scaled(channels_first(number_array(value), channels, batched=batched))
 
 
 def target_array(value: Any, classes: Sequence[str] | None) -> np.ndarray:
