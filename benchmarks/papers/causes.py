@@ -18,7 +18,6 @@ whose variance falls by half and more against the test set ("reduced"), beside t
 """
 
 import argparse
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,13 +25,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from causes_cases import append
+from causes_eyes import ANGLES
+from measuring import machine, read_rows
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from torch import Tensor, nn
 from torch.nn import functional as F
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from causes_cases import append
-from measuring import machine, read_rows
 
 from weakspot import Subject, examine
 from weakspot.causes.again import recluster
@@ -86,7 +84,6 @@ class Size:
     seeds: tuple[int, ...]
 
 
-ANGLES = ("gaze_angle", "light_angle", "roll")
 FULL, SMALL = Size(5000, 8, 300, (0, 1, 2, 3, 4)), Size(1500, 4, 80, (0,))
 
 

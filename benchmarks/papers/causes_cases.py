@@ -1,10 +1,12 @@
-"""What the cases of HUDD share: a case, its Table 1 row, its RQ2 rows, and how small nets are trained.
+"""What the cases of HUDD share: a case, its Table 1 row, and how small nets are trained.
 
-The cases are in causes_eyes.py, causes_signs.py and causes_faces.py; causes_retraining.py runs them.
+The cases are in causes_eyes.py, causes_signs.py and causes_faces.py; causes_retraining.py runs them, causes_repeats.py
+retrains.
 """
 
 import csv
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,9 +26,8 @@ from weakspot import Execution, Finding, Run, Subject, examine
 from weakspot.causes.room import steps
 from weakspot.core.plan import Plan
 from weakspot.core.source import Source, Subset
-from weakspot.repair import Answers, Kept, Labelled, Recipe, RetrainingData, proved
+from weakspot.repair import Answers, Kept
 
-METHODS = ("random images", "failing images", "random images repeated", "training set alone")
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -87,16 +88,27 @@ def fitted(
     return net.eval()
 
 
+def name_of(kind: str, seed: int) -> str:
+    """What a case is called: nets of other seeds than 0 are further nets of a kind."""
+    return f"{kind}, net {seed}" if seed else kind
+
+
+def weights_of(folder: Path, name: str, seed: int) -> Path:
+    """Where the weights of a case's net are, or will be."""
+    return folder / f"causes_{name}{f'_{seed}' if seed else ''}.safetensors"
+
+
 def kept(data: Mapping[str, Source], device: str) -> dict[str, Source]:
     """Every split read once, and kept where it is trained on."""
     return {name: Kept(source, device=device) for name, source in data.items()}
 
 
-def chosen(case: Case, budget: int, folder: Path) -> tuple[Finding, Finding, float | None]:
+def chosen(case: Case, budget: int) -> tuple[Finding, Finding, float | None]:
     """Root causes of the test set, the unsafe set of the improvement set, and which keypoint errors are wrong."""
     asked = steps({**case.options, "select": {"budget": budget}})
-    run = Run.open(folder) if folder.exists() else Run.create(folder)
-    errors, causes, unsafe = Plan.of(asked).run(case.subject, case.data, run, execution=Execution(batch_size=128))
+    with tempfile.TemporaryDirectory() as folder:
+        run, how = Run.create(Path(folder) / "run"), Execution(batch_size=128)
+        errors, causes, unsafe = Plan.of(asked).run(case.subject, case.data, run, execution=how)
     limit = errors.summary.get("threshold")
     return causes, unsafe, None if limit is None else float(limit.value)
 
@@ -116,9 +128,9 @@ def failing(case: Case, source: Source, threshold: float | None) -> float:
     return round(float(np.mean(table["error"].to_numpy() > threshold)), 4)
 
 
-def table_row(case: Case, folder: Path) -> dict[str, Any]:
+def table_row(case: Case) -> dict[str, Any]:
     """Table 1 and RQ1: errors, clusters, how few images to look at, how many clusters share a parameter."""
-    causes, unsafe, limit = chosen(case, case.budgets[0], folder)
+    causes, unsafe, limit = chosen(case, case.budgets[0])
     told, pool = causes.summary, case.data["improvement"]
     ids, numbers = causes.arrays["image_id"].tolist(), np.asarray(causes.arrays["image_cluster"])
     truth = None if case.planted is None else [case.planted(name) for name in ids]
@@ -141,63 +153,6 @@ def _interval(told: Any) -> str:
     if told.value is None:
         return ""
     return f"{told.value:.3f} ({told.low:.3f} to {told.high:.3f})" if told.low is not None else f"{told.value:.3f}"
-
-
-def retraining_data(case: Case, causes: Finding, unsafe: Finding, test: str, limit: float | None) -> RetrainingData:
-    """The unsafe set labelled with the truth, and the test images' clusters."""
-    pool = case.data["improvement"]
-    clusters = dict(zip(unsafe.table["id"].to_pylist(), unsafe.table["cluster"].to_pylist(), strict=True))
-    places = [place for place, name in enumerate(pool.ids) if name in clusters]
-    truth = pool.read(np.array(places)).known_targets.cpu().tolist()
-    labels = {pool.ids[place]: target for place, target in zip(places, truth, strict=True)}
-    members = zip(causes.arrays["image_id"].tolist(), causes.arrays["image_cluster"].tolist(), strict=True)
-    own = dict(members) if test == "test" else {}
-    return RetrainingData(Labelled(pool, labels), clusters, case.data[test], case.data["train"], pool, own, limit)
-
-
-def retraining_rows(case: Case, budget: int, folder: Path, repeats: int) -> list[dict[str, Any]]:
-    """RQ2: each method's figure after `repeats` trainings, on the test set and on the fresh one."""
-    causes, unsafe, limit = chosen(case, budget, folder)
-    rows = []
-    for test in ("test", "fresh test"):
-        made = proved(
-            case.subject,
-            retraining_data(case, causes, unsafe, test, limit),
-            recipe=Recipe(),
-            repeats=repeats,
-            methods=METHODS,
-            validation=0.0,
-            checkpoints=folder / "trainings",  # the second test set finds the same models trained
-        )
-        rows += rows_of(made.finding, case=case.name, budget=unsafe.table.num_rows, asked=budget, test=test)
-    return [{**row, "machine": machine(case.device)} for row in rows]
-
-
-def rows_of(finding: Finding, **known: Any) -> list[dict[str, Any]]:
-    """One row per method: the figure before and after, its spread, and the difference of the unsafe set to it."""
-    told, rows = finding.summary, []
-    added = dict(part.rsplit(" ", 1) for part in str(told["added"].value).split(", "))
-    for method in dict.fromkeys(finding.table["method"].to_pylist()):
-        key = "" if method == "unsafe set" else method.replace(" ", "_")
-        scores = finding.arrays[f"after-{key or 'unsafe_set'}"].mean(1)
-        over = told[f"over_{key}" if key else "difference"]
-        rows.append(
-            {
-                **known,
-                "method": method,
-                "repeats": len(scores),
-                "added": added[method],
-                "before": round(told["before"].value, 4),
-                "after": round(float(scores.mean()), 4),
-                "standard_deviation": round(float(scores.std(ddof=1)), 4) if len(scores) > 1 else "",
-                "unsafe_set_less": method if key else "before",
-                "difference": round(over.value, 4),
-                "low": round(over.low, 4),
-                "high": round(over.high, 4),
-                "verdict": told[f"verdict_{key}" if key else "verdict"].value,
-            }
-        )
-    return rows
 
 
 def append(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from causes_cases import Case, fitted, kept
+from causes_cases import Case, fitted, kept, name_of, weights_of
 from torch import nn
 
 from weakspot import Subject
@@ -57,10 +57,10 @@ def gaze(device: str, folder: Path, *, seed: int = 0) -> Case:
     net = eye_net.model().to(device)
     if seed:
         torch.manual_seed(seed)
-        weights = folder / f"causes_gaze_{seed}.safetensors"
+        weights = weights_of(folder, "gaze", seed)
         net = fitted(EyeNet(), data["train"], device=device, epochs=EPOCHS, seed=seed, shift=1, weights=weights)
     subject = Subject(net, classes=eye_net.CLASSES, scores="logits", bounds=(0, 1), device=device)
-    return Case("gaze", subject, data, (100, 235), {"angles": ANGLES}, planted)
+    return Case(name_of("gaze", seed), subject, data, (100, 235), {"angles": ANGLES}, planted)
 
 
 def detector(task: Task, device: str, folder: Path, *, seed: int = 0) -> Case:
@@ -77,7 +77,7 @@ def detector(task: Task, device: str, folder: Path, *, seed: int = 0) -> Case:
     torch.manual_seed(seed)
     net = EyeNet()
     net.classifier = nn.Linear(24, len(CLASSES[task]))
-    weights = folder / f"causes_{task}{f'_{seed}' if seed else ''}.safetensors"
+    weights = weights_of(folder, task, seed)
     net = fitted(net, data["train"], device=device, epochs=EPOCHS, seed=seed, shift=1, weights=weights)
     subject = Subject(net, classes=CLASSES[task], scores="logits", bounds=(0, 1), device=device)
-    return Case(name, subject, data, (100, 235), {"angles": ANGLES}, planted)
+    return Case(name_of(name, seed), subject, data, (100, 235), {"angles": ANGLES}, planted)

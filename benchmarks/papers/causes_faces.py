@@ -8,29 +8,25 @@ tenths of the worst landmarks in the test set. See causes_retraining.py.
 """
 
 import argparse
-import csv
-import io
 import os
 import re
-import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import torch
-from causes_cases import Case, fitted, kept
-from causes_packing import pack, pixels, unpacked
+from causes_cases import Case, fitted, kept, name_of, weights_of
+from causes_packing import images_of, pack, pack_option, table
+from measuring import SHARED
 from torch import nn
 from torch.nn import functional as F
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from measuring import SHARED
 
 from weakspot import Subject
 from weakspot.core.draws import draw_keys, uniform
 from weakspot.data.sources import ArraySource
 
 EPOCHS = 60
+GIVEN = SHARED / "data" / "faces.zip"
 SHARES = {"train": 0.45, "improvement": 0.7, "test": 0.85, "fresh test": 1.0}
 """Up to which share of the people belong to each split."""
 
@@ -53,10 +49,8 @@ class FaceNet(nn.Sequential):
 
 def faces() -> dict[str, ArraySource]:
     """The splits by people, with what the landmarks and the image say of each face."""
-    with zipfile.ZipFile(os.environ.get("WEAKSPOT_FACES", SHARED / "data" / "faces.zip")) as archive:
-        entries = _rows(archive)
-        found = unpacked(archive, len(entries), "L")
-        images = _read(archive, entries) if found is None else found
+    with zipfile.ZipFile(os.environ.get("WEAKSPOT_FACES", GIVEN)) as archive:
+        entries, images = table(archive, "manifest.csv"), images_of(archive, "L")
     ids = [entry["path"] for entry in entries]
     points = np.array([[float(value) for key, value in entry.items() if key[0] in "xy"] for entry in entries])
     people = [re.sub(r"_\d+\.jpg$", "", name.partition("/")[2]) for name in ids]
@@ -94,21 +88,6 @@ def _split(
     return ArraySource(images[own], points[own].astype(np.float32), ids=named, channels="none", metadata=columns)
 
 
-def _rows(archive: zipfile.ZipFile) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(archive.read("manifest.csv").decode())))
-
-
-def _read(archive: zipfile.ZipFile, entries: list[dict[str, str]]) -> np.ndarray:
-    return np.stack([pixels(archive.read(entry["path"]), "L") for entry in entries])
-
-
-def packed(path: Path, quality: int) -> None:
-    """All images as sheets, in the order of the manifest."""
-    with zipfile.ZipFile(SHARED / "data" / "faces.zip") as archive:
-        table = archive.read("manifest.csv")
-        pack(_read(archive, _rows(archive)), {"manifest.csv": table}, path, quality=quality)
-
-
 def case(device: str, folder: Path, *, seed: int = 0) -> Case:
     """The net and its data."""
     data = faces()
@@ -122,19 +101,19 @@ def case(device: str, folder: Path, *, seed: int = 0) -> Case:
         seed=seed,
         loss=F.smooth_l1_loss,
         rate=1e-3,
-        weights=folder / f"causes_faces{f'_{seed}' if seed else ''}.safetensors",
+        weights=weights_of(folder, "faces", seed),
     )
     subject = Subject(net, task="keypoints", bounds=(0, 1), device=device)
-    return Case("faces", subject, kept(data, device), (100, 300), {"angles": ("roll",)})
+    return Case(name_of("faces", seed), subject, kept(data, device), (100, 300), {"angles": ("roll",)})
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--pack", type=Path)
-    asked.add_argument("--quality", type=int, default=80)
+    pack_option(asked)
     given = asked.parse_args()
     if given.pack:
-        packed(given.pack, given.quality)
+        with zipfile.ZipFile(GIVEN) as archive:
+            pack(archive, given.pack, "L", quality=given.quality)
 
 
 if __name__ == "__main__":

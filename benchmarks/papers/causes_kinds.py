@@ -1,59 +1,54 @@
 """What retraining does to each kind of eye: the detector of glasses, before and after, by kind and by the true answer.
 
-    python benchmarks/papers/causes_kinds.py [--nets 0 2] [--budget 235] [--device cuda] [--weights FOLDER]
+    python benchmarks/papers/causes_kinds.py [--nets 0 1 …] [--repeats 10] [--device cuda] [--out FOLDER]
 
-writes causes_kinds.csv beside this script: the accuracy on the fresh test set, after one training on the unsafe set and
-one on random images that weigh as much, as causes_retraining.py has them. Nets that are not in FOLDER are trained.
+writes causes_kinds.csv beside this script, or to --out: the accuracy on the fresh test set, mean of the repeats, after
+training on the unsafe set, on random images, and on random images that weigh as much. Nets and trainings are those of
+causes_retraining.py in the same folder; what is missing is trained.
 """
 
 import argparse
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from causes_cases import Case, chosen, retraining_data
 from causes_eyes import detector, planted
-from measuring import machine, write
+from causes_repeats import Repeats
+from measuring import write_rows
 
+from weakspot.causes.unsafe import one_class_clusters
 from weakspot.core.source import Source
-from weakspot.repair import Recipe, proved
 
-KINDS = ("usual", "dark", "blurred", "tilted", "reflecting")
+MODELS = ("before", "after-unsafe_set", "after-random_images", "after-random_images_repeated")
 
 
-def rows(case: Case, net: int, budget: int, folder: Path) -> list[dict[str, Any]]:
+def rows(repeats: Repeats) -> list[dict[str, Any]]:
     """One row per kind, true answer and model."""
-    causes, unsafe, limit = chosen(case, budget, folder)
-    made = proved(
-        case.subject,
-        retraining_data(case, causes, unsafe, "fresh test", limit),
-        recipe=Recipe(),
-        repeats=1,
-        methods=("random images repeated",),
-        validation=0.0,
-    )
-    kind, true = kinds_and_answers(case.data["fresh test"])
-    labelled = np.isin(case.data["improvement"].ids, unsafe.table["id"].to_pylist())
-    pool_kind, pool_true = (values[labelled] for values in kinds_and_answers(case.data["improvement"]))
-    models = {name: np.atleast_2d(right)[0] for name, right in made.finding.arrays.items() if name in _models(made)}
+    data, answers = repeats.case.data, repeats.answers()
+    kinds, true = kinds_and_answers(data["fresh test"])
+    clusters = np.array([repeats.unsafe.clusters.get(name, 0) for name in data["improvement"].ids])
+    pool_kinds, pool_true = (values[clusters > 0] for values in kinds_and_answers(data["improvement"]))
+    one_class = one_class_clusters(clusters[clusters > 0], pool_true)
     return [
         {
-            "net": net,
-            "labels": budget,
+            "case": repeats.case.name,
+            "labels": repeats.budget,
             "model": model,
-            "kind": name,
+            "repeats": len(answers),
+            "kind": kind,
             "true": answer,
             "images": int(own.sum()),
-            "right": round(float(right[own].mean()), 3),
-            "labels_of_the_kind": int(((pool_kind == name) & (pool_true == number)).sum()),
-            "one_class_clusters": unsafe.summary["one_class_clusters"].value,
+            "right": round(float(np.mean([np.atleast_2d(one[f"fresh test {model}"])[0, own] for one in answers])), 3),
+            "labels_of_the_kind": int(((pool_kinds == kind) & (pool_true == number)).sum()),
+            "clusters": len(set(repeats.unsafe.clusters.values())),
+            "one_class_clusters": len(one_class),
+            "machine": str(answers[0]["machine"]),
         }
-        for model, right in models.items()
-        for name in KINDS
-        for number, answer in enumerate(case.subject.classes or ())
-        if (own := (kind == name) & (true == number)).any()
+        for model in MODELS
+        for kind in dict.fromkeys(kinds.tolist())
+        for number, answer in enumerate(repeats.case.subject.classes or ())
+        if (own := (kinds == kind) & (true == number)).any()
     ]
 
 
@@ -63,23 +58,22 @@ def kinds_and_answers(source: Source) -> tuple[np.ndarray, np.ndarray]:
     return kinds, source.read(np.arange(len(kinds))).known_targets.cpu().numpy()
 
 
-def _models(made: Any) -> list[str]:
-    return [name for name in made.finding.arrays if name.startswith(("before", "after"))]
-
-
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--nets", nargs="+", type=int, default=[0, 2])
-    asked.add_argument("--budget", type=int, default=235)
+    asked.add_argument("--nets", nargs="+", type=int, default=[1, 2, 3, 4])
+    asked.add_argument("--repeats", type=int, default=10)
     asked.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    asked.add_argument("--weights", type=Path, default=Path(__file__).parent)
+    asked.add_argument("--out", type=Path, default=Path(__file__).parent)
     given = asked.parse_args()
     found = []
     for net in given.nets:
-        case = detector("glasses", given.device, given.weights, seed=net)
-        with tempfile.TemporaryDirectory() as folder:
-            found += rows(case, net, given.budget, Path(folder) / "run")
-    write(Path(__file__).with_suffix(".csv"), [{"machine": machine(given.device), **row} for row in found])
+        case = detector("glasses", given.device, given.out, seed=net)
+        for budget in case.budgets:
+            repeats = Repeats.kept(case, budget, given.out / "runs")
+            for repeat in range(given.repeats):
+                repeats.train(repeat)
+            found += rows(repeats)
+    write_rows(given.out / "causes_kinds.csv", found)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 The compression is lossy; what is trained on packed images says so.
 """
 
+import argparse
+import csv
 import io
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,40 @@ ACROSS = 32
 """Images in a row of a sheet, and rows of a sheet."""
 
 
-def pixels(content: bytes, mode: str) -> np.ndarray:
-    """An image file, as "RGB" (height, width, 3) or as "L" (height, width)."""
+def table(archive: zipfile.ZipFile, name: str) -> list[dict[str, str]]:
+    """The rows of a CSV in an archive."""
+    return list(csv.DictReader(io.StringIO(archive.read(name).decode())))
+
+
+def images_of(archive: zipfile.ZipFile, mode: str) -> np.ndarray:
+    """All images of manifest.csv, in its order, from sheets or from files of their own.
+
+    mode: "RGB" (images, height, width, 3) or "L" (images, height, width).
+    """
+    entries = table(archive, "manifest.csv")
+    sheets = sorted(name for name in archive.namelist() if name.endswith(".webp"))
+    if not sheets:
+        return np.stack([_pixels(archive.read(entry["path"]), mode) for entry in entries])
+    return np.concatenate([_cut(_pixels(archive.read(name), mode)) for name in sheets])[: len(entries)]
+
+
+def _pixels(content: bytes, mode: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(content)).convert(mode))
 
 
-def pack(images: np.ndarray, tables: Mapping[str, bytes], path: Path, *, quality: int) -> None:
-    """Square images (images, side, side, …) on sheets, in their order, and the tables as they are."""
+def _cut(sheet: np.ndarray) -> np.ndarray:
+    side, rest = sheet.shape[0] // ACROSS, sheet.shape[2:]
+    return sheet.reshape(ACROSS, side, ACROSS, side, *rest).swapaxes(1, 2).reshape(-1, side, side, *rest)
+
+
+def pack(given: zipfile.ZipFile, path: Path, mode: str, *, quality: int) -> None:
+    """All images of an archive, which are square, on sheets in the order of its manifest; its tables as they are."""
+    images = images_of(given, mode)
     side, rest = images.shape[1], images.shape[3:]
     empty = np.zeros((-len(images) % ACROSS**2, side, side, *rest), dtype=np.uint8)
     with zipfile.ZipFile(path, "w") as archive:
-        for name, content in tables.items():
-            archive.writestr(name, content, zipfile.ZIP_DEFLATED)
+        for name in (name for name in given.namelist() if name.endswith(".csv")):
+            archive.writestr(name, given.read(name), zipfile.ZIP_DEFLATED)
         sheets = np.concatenate([images, empty]).reshape(-1, ACROSS, ACROSS, side, side, *rest)
         for number, sheet in enumerate(sheets):
             file = io.BytesIO()
@@ -35,14 +58,7 @@ def pack(images: np.ndarray, tables: Mapping[str, bytes], path: Path, *, quality
             archive.writestr(f"sheet-{number:04d}.webp", file.getvalue())
 
 
-def unpacked(archive: zipfile.ZipFile, count: int, mode: str) -> np.ndarray | None:
-    """The images of an archive that `pack` wrote; none where it has no sheets."""
-    names = sorted(name for name in archive.namelist() if name.endswith(".webp"))
-    if not names:
-        return None
-    cut = []
-    for name in names:
-        sheet = pixels(archive.read(name), mode)
-        side, rest = sheet.shape[0] // ACROSS, sheet.shape[2:]
-        cut.append(sheet.reshape(ACROSS, side, ACROSS, side, *rest).swapaxes(1, 2).reshape(-1, side, side, *rest))
-    return np.concatenate(cut)[:count]
+def pack_option(asked: argparse.ArgumentParser) -> None:
+    """What a script asks for to pack its images."""
+    asked.add_argument("--pack", type=Path)
+    asked.add_argument("--quality", type=int, default=80)

@@ -4,8 +4,8 @@ python benchmarks/papers/causes_retraining.py [--cases gaze signs …] [--device
     [--net 0] [--unit-length] [--minutes 7] [--out FOLDER] [--work FOLDER]
 
 Writes causes_cases.csv (errors, clusters, images to inspect, what clusters share), causes_retraining.csv (what
-retraining brings) and the nets that it trains beside this script, or to --out. What is there already is not made again;
-with --work, trainings that were interrupted go on.
+retraining brings, as far as it has come) and the nets that it trains beside this script, or to --out. What is there
+already is not made again: every training is kept in --work, by default the folder runs beside the tables.
 
 Root causes are found in the test set, B images are chosen from the improvement set, labelled with the truth, and
 trained on together with the training set by HUDD's own recipe (10 epochs of small steps, no validation): balanced by
@@ -15,20 +15,21 @@ choosing.
 """
 
 import argparse
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import causes_eyes
 import causes_faces
 import causes_signs
 import torch
-from causes_cases import Case, append, retraining_rows, table_row
-from measuring import machine, read_rows
+from causes_cases import Case, append, table_row
+from causes_repeats import Repeats
+from measuring import machine, read_rows, write_rows
 
 CASES: dict[str, Callable[..., Case]] = {
     "gaze": causes_eyes.gaze,
@@ -37,44 +38,46 @@ CASES: dict[str, Callable[..., Case]] = {
     "signs": causes_signs.case,
     "faces": causes_faces.case,
 }
+KEY = ("case", "asked", "machine")
 
 
-@contextmanager
-def folder_for(work: Path | None) -> Iterator[Path]:
-    """The folder that was given, or a temporary one."""
-    if work is not None:
-        work.mkdir(parents=True, exist_ok=True)
-        yield work
-        return
-    with tempfile.TemporaryDirectory() as made:
-        yield Path(made)
-
-
-def asked_case(name: str, given: argparse.Namespace) -> Case:
-    """The case; another net or other heat maps go by another name."""
+def cases(name: str, given: argparse.Namespace) -> Iterator[Case]:
+    """The case as published, and with heat maps of unit length if that is asked for."""
     case = CASES[name](given.device, given.out, seed=given.net)
-    if given.net:
-        case = replace(case, name=f"{case.name}, net {given.net}")
+    yield case
     if given.unit_length:
-        case = replace(case, name=f"{case.name}, unit length", options={**case.options, "unit_length": True})
-    return case
+        yield replace(case, name=f"{case.name}, unit length", options={**case.options, "unit_length": True})
+
+
+def missing(case: Case, given: argparse.Namespace) -> list[Repeats]:
+    """Write the case's row of Table 1, if it is not there; what is not trained as often as asked, for each budget."""
+    table, retraining, mine = given.out / "causes_cases.csv", given.out / "causes_retraining.csv", machine(given.device)
+    if not any(row["case"] == case.name and row["machine"] == mine for row in read_rows(table)):
+        append(table, [table_row(case)])
+    there = [row for row in read_rows(retraining) if row["machine"] == mine and int(row["repeats"]) >= given.repeats]
+    done = {int(row["asked"]) for row in there if row["case"] == case.name}
+    budgets = () if given.table_only else given.budgets or case.budgets
+    work = given.work or given.out / "runs"
+    return [Repeats.kept(case, budget, work) for budget in budgets if budget not in done]
 
 
 def run(name: str, given: argparse.Namespace, until: float) -> None:
-    """Whatever is still missing of one case."""
-    table, retraining = given.out / "causes_cases.csv", given.out / "causes_retraining.csv"
-    mine = machine(given.device)
-    case = asked_case(name, given)
-    with folder_for(given.work) as folder:
-        if not any(row["case"] == case.name and row["machine"] == mine for row in read_rows(table)):
-            append(table, [table_row(case, folder / case.name)])
-        for budget in [] if given.table_only else given.budgets or case.budgets:
-            done = [(row["case"], row["asked"]) for row in read_rows(retraining) if row["machine"] == mine]
-            if (case.name, str(budget)) in done or time.monotonic() > until:
-                continue
-            begun = time.monotonic()
-            append(retraining, retraining_rows(case, budget, folder / f"{case.name} {budget}", given.repeats))
-            print(f"{case.name}, budget {budget}: {time.monotonic() - begun:.0f} s", flush=True)
+    """Whatever is still missing: the first repeat of everything, then the second, while another one has time to end."""
+    asked, took = [one for case in cases(name, given) for one in missing(case, given)], 0.0
+    for repeat, one in product(range(given.repeats), asked):
+        begun = time.monotonic()
+        if begun + took > until:
+            return
+        one.train(repeat)
+        put(given.out / "causes_retraining.csv", one.rows())
+        took = time.monotonic() - begun
+        print(f"{one.case.name}, {one.budget} labels, repeat {repeat}: {took:.1f} s", flush=True)
+
+
+def put(path: Path, rows: list[dict[str, Any]]) -> None:
+    """These rows in the place of older ones of the same case, labels and machine."""
+    same = [str(rows[0][key]) for key in KEY]
+    write_rows(path, [*(row for row in read_rows(path) if [row[key] for key in KEY] != same), *rows])
 
 
 def main() -> None:
@@ -84,7 +87,7 @@ def main() -> None:
     asked.add_argument("--budgets", nargs="+", type=int, help="labels, instead of each case's two numbers")
     asked.add_argument("--repeats", type=int, default=10)
     asked.add_argument("--net", type=int, default=0, help="seed of the net: others than 0 are further nets of the kind")
-    asked.add_argument("--unit-length", action="store_true", help="compare heat maps of unit length")
+    asked.add_argument("--unit-length", action="store_true", help="and once more with heat maps of unit length")
     asked.add_argument("--table-only", action="store_true", help="without retraining")
     asked.add_argument("--minutes", type=float, default=1e6)
     asked.add_argument("--out", type=Path, default=Path(__file__).parent)

@@ -11,28 +11,23 @@ official test images that are there; the other half is the fresh test set. See c
 """
 
 import argparse
-import csv
-import io
 import os
-import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import torch
-from causes_cases import Case, chosen, fitted, kept
-from causes_packing import pack, pixels, unpacked
-from torch import nn
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
+from causes_cases import Case, chosen, fitted, kept, name_of, weights_of
+from causes_packing import images_of, pack, pack_option, table
 from measuring import SHARED
+from torch import nn
 
 from weakspot import Subject
 from weakspot.core.source import Subset
 from weakspot.data.sources import ArraySource
 
 EPOCHS = 12
+GIVEN = SHARED / "data" / "gtsrb.zip"
 
 
 class SignNet(nn.Sequential):
@@ -50,21 +45,11 @@ class SignNet(nn.Sequential):
 
 def signs() -> tuple[dict[str, ArraySource], list[str]]:
     """The splits with what is known of the images, and the names of the signs."""
-    with zipfile.ZipFile(os.environ.get("WEAKSPOT_SIGNS", SHARED / "data" / "gtsrb.zip")) as archive:
-        entries = _rows(archive, "manifest.csv")
-        names = [row["SignName"] for row in _rows(archive, "classes.csv")]
-        found = unpacked(archive, len(entries), "RGB")
-        images = _read(archive, entries) if found is None else found
+    with zipfile.ZipFile(os.environ.get("WEAKSPOT_SIGNS", GIVEN)) as archive:
+        entries, images = table(archive, "manifest.csv"), images_of(archive, "RGB")
+        names = [row["SignName"] for row in table(archive, "classes.csv")]
     splits = np.array([entry["split"] for entry in entries])
     return {split: _split(images, entries, splits == split) for split in ("train", "improvement", "test")}, names
-
-
-def _rows(archive: zipfile.ZipFile, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(archive.read(name).decode())))
-
-
-def _read(archive: zipfile.ZipFile, entries: list[dict[str, str]]) -> np.ndarray:
-    return np.stack([pixels(archive.read(entry["path"]), "RGB") for entry in entries])
 
 
 def _split(images: np.ndarray, entries: list[dict[str, str]], members: np.ndarray) -> ArraySource:
@@ -76,13 +61,6 @@ def _split(images: np.ndarray, entries: list[dict[str, str]], members: np.ndarra
     return ArraySource(images[members], labels, ids=ids, channels="last", metadata=known)
 
 
-def packed(path: Path, quality: int) -> None:
-    """All images as sheets, in the order of the manifest."""
-    with zipfile.ZipFile(SHARED / "data" / "gtsrb.zip") as archive:
-        tables = {name: archive.read(name) for name in ("manifest.csv", "classes.csv")}
-        pack(_read(archive, _rows(archive, "manifest.csv")), tables, path, quality=quality)
-
-
 def sign_net(data: dict[str, ArraySource], device: str, *, seed: int = 0, weights: Path | None = None) -> nn.Module:
     """The net, trained on the training tracks with images moved by up to two pixels."""
     torch.manual_seed(seed)
@@ -92,36 +70,34 @@ def sign_net(data: dict[str, ArraySource], device: str, *, seed: int = 0, weight
 def case(device: str, folder: Path, *, seed: int = 0, **options: str) -> Case:
     """The net and its data, the test images in two halves."""
     data, names = signs()
-    weights = folder / f"causes_signs{f'_{seed}' if seed else ''}.safetensors"
-    net = sign_net(data, device, seed=seed, weights=weights)
+    net = sign_net(data, device, seed=seed, weights=weights_of(folder, "signs", seed))
     subject = Subject(net, classes=names, scores="logits", bounds=(0, 1), device=device)
     order = np.random.default_rng(0).permutation(len(data["test"].ids))
     halves = [Subset(data["test"], np.sort(half)) for half in np.array_split(order, 2)]
     splits = {"train": data["train"], "test": halves[0], "improvement": data["improvement"], "fresh test": halves[1]}
-    return Case("traffic signs", subject, kept(splits, device), (300, 1000), options)
+    return Case(name_of("traffic signs", seed), subject, kept(splits, device), (300, 1000), options)
 
 
 def show(folder: Path) -> None:
     """The pictures of the clusters, and a line on each, by the best layer and by the last convolution."""
     folder.mkdir(parents=True, exist_ok=True)
     for layers in ("all", "conv3"):
-        with tempfile.TemporaryDirectory() as run:
-            causes, *_ = chosen(case("cpu", folder, layers=layers), 300, Path(run) / "run")
-            (folder / layers).mkdir(exist_ok=True)
-            for name, picture in causes.media.items():
-                (folder / layers / f"{name.replace(' ', '-')}.png").write_bytes(picture.png)
-            for row in causes.table.to_pylist():
-                print({key: row[key] for key in ("cluster", "images", "errors", "shared", "stability") if key in row})
+        causes, *_ = chosen(case("cpu", folder, layers=layers), 300)
+        (folder / layers).mkdir(exist_ok=True)
+        for name, picture in causes.media.items():
+            (folder / layers / f"{name.replace(' ', '-')}.png").write_bytes(picture.png)
+        for row in causes.table.to_pylist():
+            print({key: row[key] for key in ("cluster", "images", "errors", "shared", "stability") if key in row})
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--pack", type=Path)
-    asked.add_argument("--quality", type=int, default=80)
+    pack_option(asked)
     asked.add_argument("--show", type=Path)
     given = asked.parse_args()
     if given.pack:
-        packed(given.pack, given.quality)
+        with zipfile.ZipFile(GIVEN) as archive:
+            pack(archive, given.pack, "RGB", quality=given.quality)
     if given.show:
         show(given.show)
 

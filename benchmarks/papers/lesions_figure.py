@@ -1,12 +1,16 @@
-"""Figure 2 of Lambert et al. 2022 from lesions_ms_curves.csv and lesions_lgg_curves.csv, as SVG under docs/images.
+"""Figure 2 of Lambert et al. 2022 as SVG under docs/images, from the curves and areas of lesions_ms and lesions_lgg.
 
 python benchmarks/papers/lesions_figure.py
 """
 
-import csv
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
+from measuring import read_rows
 
 from weakspot.lesions.model import METHODS
 from weakspot.report.figures import curves
@@ -18,10 +22,16 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Of Okabe and Ito 2008, told apart by colour-blind eyes."""
 
 
-def drawn(rows: list[dict[str, str]]) -> str:
-    """All methods, the graph networks first."""
+def named(method: str, area: str) -> str:
+    """A method as a legend has room for it, with its area in %."""
+    short = method.replace("classification", "classif.").replace("regression", "regr.").replace("_", " ")
+    return f"{short} {100 * float(area):.1f}"
+
+
+def drawn(rows: list[dict[str, str]], areas: Mapping[str, str]) -> str:
+    """All methods, the graph networks first, with their areas beside their names."""
     at = np.array([float(row["false_positives"]) for row in rows])
-    lines = {method.replace("_", " "): np.array([float(row[method]) for row in rows]) for method in METHODS}
+    lines = {named(method, areas[method]): np.array([float(row[method]) for row in rows]) for method in METHODS}
     told = {"x_label": "share of the false positives kept", "y_label": "share of the true ones kept"}
     svg = curves(at, lines, x_text=percent, y_text=percent, **told)
     style = "".join(f".s{number}{{stroke:{colour}}}" for number, colour in enumerate(COLOURS))
@@ -31,14 +41,19 @@ def drawn(rows: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    for study, kept in (("ms", {"net_seed": "0", "learnt_from": "unseen brains"}), ("lgg", {})):
-        path = HERE / f"lesions_{study}_curves.csv"
-        if not path.exists():
-            print(f"lesions_figure: {path.name} is not there yet; skipped")
+    for study, kept in (
+        ("ms", {"net_seed": "0", "learnt_from": "unseen brains"}),
+        ("lgg", {"learnt_from": "all folds"}),
+    ):
+        curve, told = (
+            [row for row in read_rows(HERE / f"lesions_{study}{end}.csv") if kept.items() <= row.items()]
+            for end in ("_curves", "")
+        )
+        if not curve:
+            print(f"lesions_figure: lesions_{study}_curves.csv is not there yet; skipped")
             continue
-        with path.open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if all(row[key] == value for key, value in kept.items())]
-        (IMAGES / f"papers-lesions-{study}.svg").write_text(drawn(rows), encoding="utf-8")
+        areas = {row["method"]: row["area"] for row in told}
+        (IMAGES / f"papers-lesions-{study}.svg").write_text(drawn(curve, areas), encoding="utf-8")
 
 
 if __name__ == "__main__":

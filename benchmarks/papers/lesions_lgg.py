@@ -6,9 +6,10 @@
     python benchmarks/papers/lesions_lgg.py maps [--patients 10]   fresh Monte-Carlo dropout beside the stored maps
 
 Each fold's network samples its validation and test patients. Validation lesions of all folds are pooled to train the
-lesion models of a fold, without the patients that test it, so that no patient is on both sides. Lesions of TCGA-LGG are
-few and mostly single, so intervals are wide. Writes lesions_lgg*.csv beside this script. Bar of `maps`: at most 0.005
-between the mean maps of 20 fresh passes and the stored ones, on average over the voxels.
+lesion models of a fold, without the patients that test it, so that no patient is on both sides. Beside them stand
+models of the own fold's validation lesions alone: few, but sampled by no network that was trained on a test patient.
+Lesions of TCGA-LGG are few and mostly single, so intervals are wide. Writes lesions_lgg*.csv beside this script. Bar of
+`maps`: at most 0.005 between the mean maps of 20 fresh passes and the stored ones, on average over the voxels.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -37,6 +39,8 @@ from weakspot.looks import McDropout
 LGG = SHARED / "data" / "lgg"
 FOLDS = 4
 MODEL_SEEDS = (0, 1, 2, 3, 4)
+SCORES = {"all folds": "fold{fold}-test-{seed}", "own fold": "own-fold{fold}-test-{seed}"}
+"""Whose validation lesions a model learns from, and where what it says is kept."""
 HERE = Path(__file__).parent
 
 
@@ -125,34 +129,39 @@ def sample(options: argparse.Namespace) -> None:
             print(f"fold {fold} {part}: {finding.table.num_rows} lesions", flush=True)
 
 
-def learnt_from(keep: Path, fold: int) -> LesionSet:
-    """Validation lesions of all folds, without those of patients that test this one."""
-    sets = [LesionSet.of(Finding.load(keep / "lesions" / f"fold{k}-validation")) for k in range(FOLDS)]
+def learnt_from(keep: Path, fold: int, whose: str) -> LesionSet:
+    """Validation lesions of all folds or of this one, without those of patients that test it."""
+    folds = range(FOLDS) if whose == "all folds" else [fold]
+    sets = [LesionSet.of(Finding.load(keep / "lesions" / f"fold{k}-validation")) for k in folds]
     pooled, tested = LesionSet.joined(sets), patients_in(fold, "test")
     return pooled.chosen(np.flatnonzero(~np.isin(pooled.case, tested)))
 
 
-def fit_one(options: argparse.Namespace, task: tuple[int, int]) -> str:
-    fold, seed = task
+def fit_one(options: argparse.Namespace, task: tuple[str, int, int]) -> str:
+    whose, seed, fold = task
     torch.set_num_threads(1)
-    kept, begun = options.keep / "scores" / f"fold{fold}-test-{seed}", time.monotonic()
+    kept, begun = options.keep / "scores" / SCORES[whose].format(fold=fold, seed=seed), time.monotonic()
     if not kept.exists():
         cut = {"test": Finding.load(options.keep / "lesions" / f"fold{fold}-test")}
-        learnt = learnt_from(options.keep, fold)
-        fit_and_score(learnt, cut, seed=seed, epochs=options.epochs, extra=False)["test"].save(kept)
-    return f"fold {fold} seed {seed}: {time.monotonic() - begun:.0f} s"
+        learnt = learnt_from(options.keep, fold, whose)
+        fit_and_score(learnt, cut, seed=seed, epochs=options.epochs, device=options.device)["test"].save(kept)
+    return f"{whose}: fold {fold} seed {seed}: {time.monotonic() - begun:.0f} s"
 
 
 def fit(options: argparse.Namespace) -> None:
-    tasks = [(fold, seed) for seed in MODEL_SEEDS for fold in range(FOLDS)]
+    tasks = list(product(SCORES, MODEL_SEEDS, range(FOLDS)))
     with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:  # a fork would lose CUDA
         for told in pool.map(partial(fit_one, options), tasks):
             print(told, flush=True)
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    scored = load_scores(options.keep / "scores", "fold{fold}-test-{seed}", MODEL_SEEDS, FOLDS)
-    write_studies(HERE / "lesions_lgg", [({"machine": device_named(options.keep)}, scored)])
+    studies = []
+    for whose, pattern in SCORES.items():
+        known = {"machine": device_named(options.keep), "learnt_from": whose}
+        scored = load_scores(options.keep / "scores", pattern, MODEL_SEEDS, FOLDS)
+        studies += [(known, scored)] if scored else []
+    write_studies(HERE / "lesions_lgg", studies)
 
 
 def everything(options: argparse.Namespace) -> None:

@@ -26,6 +26,7 @@ from weakspot.lesions.evaluation import Evaluation, Fold, accuracy_confidence, e
 from weakspot.lesions.gcn import Learning, LesionGraph, train_gcn
 from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.model import METHODS, fit_lesion_model, uncertainties
+from weakspot.lesions.rivals import DIRECT, METASEG
 from weakspot.lesions.telling import scored_fold, scores_finding
 from weakspot.statistics.intervals import Interval, percentile_interval
 
@@ -37,14 +38,20 @@ VALIDATION = "areas on the lesions learnt from"
 
 
 def fit_and_score(
-    learnt: LesionSet, cut: Mapping[str, Finding], *, seed: int, epochs: int = 60, extra: bool = True
+    learnt: LesionSet,
+    cut: Mapping[str, Finding],
+    *,
+    seed: int,
+    epochs: int = 60,
+    extra: bool = True,
+    device: str = "cpu",
 ) -> dict[str, Finding]:
     """A lesion model with this seed, and what all methods say of other lesions.
 
     The calibrated method is the cheapest, since areas need no calibration, and for it graph networks would be trained
     five times more. Each Finding also holds every method's area on the lesions learnt from, and the scores of `EXTRA`.
     """
-    learning = Learning(epochs=epochs, seed=seed)
+    learning = Learning(epochs=epochs, seed=seed, device=device)
     model, _ = fit_lesion_model(learnt, learnt.case, method="metaseg_classification", learning=learning)
     wrong = learnt.false_positive
     known = {name: accuracy_confidence(own, wrong).area for name, own in uncertainties(model.scores(learnt)).items()}
@@ -155,17 +162,33 @@ def difference_rows(study: OverSeeds, chosen: Mapping[str, str]) -> list[dict[st
 
     chosen: why a rival is compared with, and which one it is.
     """
-    rows = []
-    for graph in GRAPHS:
-        for reason, rival in chosen.items():
-            apart = study.per_fold(graph) - study.per_fold(rival)
-            low, high = percentile_interval(study.replicates(graph) - study.replicates(rival))
-            wide = float(stats.t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart)))
-            row = {"graph": graph, "rival": rival, "chosen": reason, "difference": float(apart.mean())}
-            row |= {"spread_over_seeds": study.spread(graph, less=rival), "low": float(low), "high": float(high)}
-            row |= {"over_folds": wide, "verdict": verdict(low, high)}
-            rows.append(row | {f"fold_{k}": float(own) for k, own in enumerate(apart)})
-    return rows
+    return [
+        {"graph": graph, "rival": rival, "chosen": reason, **difference(study, graph, rival)}
+        for graph in GRAPHS
+        for reason, rival in chosen.items()
+    ]
+
+
+def difference(study: OverSeeds, one: str, other: str) -> dict[str, Any]:
+    """One method less another, with the interval over resampled patients, and half the width of that over the folds."""
+    apart = study.per_fold(one) - study.per_fold(other)
+    low, high = percentile_interval(study.replicates(one) - study.replicates(other))
+    wide = float(stats.t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart)))
+    row = {"difference": float(apart.mean()), "spread_over_seeds": study.spread(one, less=other)}
+    row |= {"low": float(low), "high": float(high), "over_folds": wide, "verdict": verdict(low, high)}
+    return row | {f"fold_{k}": float(own) for k, own in enumerate(apart)}
+
+
+def claim_rows(study: OverSeeds) -> list[dict[str, Any]]:
+    """What else the paper says of its Table 2, each as a difference that is above 0 if it is so."""
+    simple, metaseg = (max(own, key=study.area) for own in (DIRECT, METASEG))
+    least = min((method for method in METHODS if method != "size"), key=study.area)
+    claims = [("means beat log-sums", f"{own}_mean", f"{own}_logsum") for own in ("entropy", "variance", "pcs")]
+    claims += [("size is the worst", least, "size"), ("MetaSeg beats no simpler score", simple, metaseg)]
+    claims += [("classification beats regression", *GRAPHS)]
+    return [
+        {"claim": name, "method": one, "less": other, **difference(study, one, other)} for name, one, other in claims
+    ]
 
 
 def verdict(low: float, high: float) -> str:
@@ -215,11 +238,11 @@ def fold_rows(scored: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def write_studies(stem: Path, studies: Sequence[tuple[Mapping[str, Any], Sequence[Sequence[Finding]]]]) -> None:
-    """Write STEM.csv, STEM_folds.csv, STEM_differences.csv and STEM_curves.csv.
+    """Write STEM.csv, STEM_folds.csv, STEM_differences.csv, STEM_claims.csv and STEM_curves.csv.
 
     studies: what is known of each, which begins its rows, and its scored lesions by seed, then by fold.
     """
-    parts: dict[str, list[dict[str, Any]]] = {"": [], "_folds": [], "_differences": [], "_curves": []}
+    parts: dict[str, list[dict[str, Any]]] = {"": [], "_folds": [], "_differences": [], "_claims": [], "_curves": []}
     for known, scored in studies:
         told = {**known, "model_seeds": len(scored)}
         study = OverSeeds.of([[fold_of(finding) for finding in folds] for folds in scored])
@@ -229,6 +252,7 @@ def write_studies(stem: Path, studies: Sequence[tuple[Mapping[str, Any], Sequenc
             "": method_rows(study),
             "_folds": fold_rows(scored[0]),
             "_differences": difference_rows(study, {**rivals, "size": "size", **extra}),
+            "_claims": claim_rows(study),
             "_curves": curve_rows(study),
         }
         for ending, rows in found.items():

@@ -16,7 +16,8 @@ neighbour; it is judged by both, and learns from all training images ("white_box
 15,000 as the others ("white_box"). "oracle" sees the labels of the 15 neighbours, too: the ceiling of any black box.
 
 A seed decides which neighbours are queries, which training images are learnt from, and all chance in training; the
-black box on shared draws involves none, and has one row. Rows that are in the CSV are not made again.
+black box on shared draws involves none, and has one row with the threshold of the authors' code and one with that of
+the paper's text. Rows that are in the CSV are not made again.
 
 Aims: black box 0.965 and 0.718 on shared draws, within 0.01; at least 0.81 and 0.61 on fresh ones; together above each
 alone, 0.84 and 0.70.
@@ -29,7 +30,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -47,13 +49,14 @@ from weakspot.robustness.learning import learn, seen_by, threshold_calls
 from weakspot.robustness.measures import neighbour_accuracy, simpson_diversity
 from weakspot.robustness.network import Learning, fit
 from weakspot.robustness.queries import query_features
-from weakspot.robustness.thresholds import best_f1_threshold, quantile_threshold
+from weakspot.robustness.thresholds import best_f1_threshold, lowest_weak_threshold, quantile_threshold
 
 NETS = [f"{net}-{data}" for data in ("cifar10", "fashion_mnist", "svhn") for net in ("ResN", "WideResN", "Vgg16Half")]
 QUERIES, LOOKS, SAMPLE = 15, 50, 15_000
 FRESH, ALL = fresh_looks(QUERIES, LOOKS), list(range(LOOKS + 1))
 WHOLE_TRAINING_SET = Learning(epochs=100)
 """With four times the images, more rounds still pay, as held-out training images show."""
+Rule = Callable[[np.ndarray, np.ndarray], float]
 FIGURES = ("f1", "f1_low", "f1_high", "precision", "recall", "average_precision", "auroc", "brier", "calibration_error")
 
 
@@ -98,7 +101,7 @@ def seen_once(net: str, pixels: dict[str, np.ndarray], cache: Path, device: str)
         model.classifier.register_forward_pre_hook(lambda module, args: taken.append(args[0].float().cpu().numpy()))
         for split in ("train", "test"):
             with torch.inference_mode():
-                batches = [model(tensor(part, device)) for part in batched(pixels[f"x_{split}"])]
+                batches = [model(tensor(part, device)) for part in batched(pixels[f"x_{split}"], device)]
             found[f"l_{split}"] = torch.cat(batches).float().cpu().numpy()
             found[f"f_{split}"] = np.concatenate(taken)
             taken.clear()
@@ -107,7 +110,9 @@ def seen_once(net: str, pixels: dict[str, np.ndarray], cache: Path, device: str)
         return {name: stored[name] for name in ("f_train", "l_train", "f_test", "l_test")}
 
 
-def batched(values: np.ndarray, size: int = 250) -> Iterator[np.ndarray]:
+def batched(values: np.ndarray, device: str) -> Iterator[np.ndarray]:
+    """As many at once as are quick there; of 40,000 answers one was another with 250 than with 2,000."""
+    size = 2000 if device.startswith("cuda") else 250
     yield from (values[start : start + size] for start in range(0, len(values), size))
 
 
@@ -138,7 +143,7 @@ def asked(model: torch.nn.Module, pixels: np.ndarray, drawn: np.ndarray, device:
     """Logits of neighbours, batch by batch; drawn (images, neighbours, 3)."""
     warp = neighbours().warp
     with torch.inference_mode():
-        for own, chosen in zip(batched(drawn), batched(pixels), strict=True):
+        for own, chosen in zip(batched(drawn, device), batched(pixels, device), strict=True):
             inputs, parameters = tensor(chosen, device), torch.from_numpy(own).to(device)
             said = [model(warp(inputs, parameters[:, number])) for number in range(own.shape[1])]
             yield torch.stack(said, 1).cpu().numpy()
@@ -201,11 +206,19 @@ class Case:
         return neighbour_accuracy(self.said[split][:, looks], self.labels[split]) <= cutoff
 
 
-def shared_draws(case: Case, cutoff: float) -> Calls:
-    """The black box as the paper scores it."""
-    threshold = quantile_threshold(-simpson_diversity(case.said["train"]), case.weak("train", ALL, cutoff))
+def shared_draws(case: Case, cutoff: float, rule: Rule) -> Calls:
+    """The black box as the paper scores it, with the threshold of its authors' code or of its text."""
+    threshold = rule(-simpson_diversity(case.said["train"]), case.weak("train", ALL, cutoff))
     score = -simpson_diversity(case.said["test"])
     return Calls("black_box", score, score >= threshold)
+
+
+def all_shared(case: Case, cutoff: float) -> list[tuple[str, str, Calls]]:
+    """The black box on shared draws, by both rules; the paper's calls nearly everything weak, and warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        rules = {"black_box": quantile_threshold, "black_box_paper_rule": lowest_weak_threshold}
+        return [("shared", name, shared_draws(case, cutoff, rule)) for name, rule in rules.items()]
 
 
 def best_f1_rule(case: Case, cutoff: float) -> Calls:
@@ -231,8 +244,8 @@ def black_box(case: Case, cutoff: float) -> Calls:
 
 def white_box_all(case: Case, cutoff: float, device: str) -> Calls:
     accuracy = neighbour_accuracy(case.said["train"], case.labels["train"])
-    how = replace(WHOLE_TRAINING_SET, seed=case.seed)
-    network = fit(case.features["train"], accuracy, cutoff, how, device=device).network
+    how = replace(WHOLE_TRAINING_SET, seed=case.seed, device=device)
+    network = fit(case.features["train"], accuracy, cutoff, how).network
     said = network.probability(case.features["test"])
     return Calls("white_box", said, said >= network.threshold, probability=True)
 
@@ -240,7 +253,7 @@ def white_box_all(case: Case, cutoff: float, device: str) -> Calls:
 def learners(case: Case, cutoff: float, device: str) -> list[Calls]:
     """The detectors that learn from the sample, and the baselines."""
     right = case.right["train"][case.sample]
-    learnt = learn(case.train, right, cutoff, QUERIES, Learning(seed=case.seed), device=device)
+    learnt = learn(case.train, right, cutoff, QUERIES, Learning(seed=case.seed, device=device))
     calls = []
     for name, values in seen_by(case.test).items():
         network = learnt.fitted[name].network
@@ -260,7 +273,7 @@ def rows(case: Case, cutoff: float, part: str, device: str) -> Iterator[dict[str
         told = [("fresh", calls.method, calls) for calls in learners(case, cutoff, device)]
         told += [("fresh", "oracle", oracle(case, cutoff)), ("fresh", "black_box", black_box(case, cutoff))]
         told += [("fresh", "black_box_best_f1", best_f1_rule(case, cutoff))]
-        told += [("shared", "black_box", shared_draws(case, cutoff))] if case.seed == 0 else []
+        told += all_shared(case, cutoff) if case.seed == 0 else []
     for draws, name, calls in told:
         weak = case.weak("test", ALL if draws == "shared" else FRESH, cutoff)
         found = comparison([calls], weak)

@@ -46,6 +46,8 @@ PUBLISHED: dict[str, dict[str, dict[int, float]]] = {
 EMPHASES, NEIGHBOURS = (0, 1, 2), (6, 12, 25, 200)
 FURTHER = 20243
 """Seed of the neighbours that are not stored."""
+PART = 25
+"""So many of them are asked and kept at a time."""
 
 
 def trained(case: Case, setting: int, seed: int, device: str) -> list[dict[str, Any]]:
@@ -53,8 +55,8 @@ def trained(case: Case, setting: int, seed: int, device: str) -> list[dict[str, 
     emphasis, looks = (setting, LOOKS) if setting in EMPHASES else (0, setting)
     said = case.said["train"] if looks <= LOOKS else further(case, looks)
     accuracy = neighbour_accuracy(said[:, : looks + 1], case.labels["train"])
-    how = replace(WHOLE_TRAINING_SET, weak_emphasis=emphasis, seed=seed)
-    network = fit(case.features["train"], accuracy, 0.5, how, device=device).network
+    how = replace(WHOLE_TRAINING_SET, weak_emphasis=emphasis, seed=seed, device=device)
+    network = fit(case.features["train"], accuracy, 0.5, how).network
     flagged = network.probability(case.features["test"]) >= network.threshold
     found = detection(flagged, case.weak("test", ALL, 0.5))
     figures = {"f1": found.f1, "precision": found.precision, "recall": found.recall}
@@ -77,13 +79,18 @@ def trained(case: Case, setting: int, seed: int, device: str) -> list[dict[str, 
 
 def further(case: Case, looks: int) -> np.ndarray:
     """The classes of the training images and of so many neighbours: the stored ones, then others."""
-    path = case.cache / f"{case.net}-{looks}.npy"
+    return np.concatenate([case.said["train"], *(answers(case, first) for first in range(0, looks - LOOKS, PART))], 1)
+
+
+def answers(case: Case, first: int) -> np.ndarray:
+    """The classes of some neighbours that are not stored, from the first of them on; kept part by part."""
+    path = case.cache / f"{case.net}-further-{first}.npy"
     if not path.exists():
         pixels = case.pixels["x_train"]
-        drawn = robustness.neighbours().neighbour_parameters(len(pixels), looks - LOOKS, FURTHER)
-        parts = robustness.asked(robustness.network(case.net, case.device), pixels, drawn, case.device)
-        answers = np.concatenate([logits.argmax(2) for logits in parts])
-        np.save(path, np.concatenate([case.said["train"], answers], 1))
+        drawn = robustness.neighbours().neighbour_parameters(len(pixels), max(NEIGHBOURS) - LOOKS, FURTHER)
+        model = robustness.network(case.net, case.device)
+        logits = robustness.asked(model, pixels, drawn[:, first : first + PART], case.device)
+        np.save(path, np.concatenate([batch.argmax(2).astype(np.uint8) for batch in logits]))
     return np.asarray(np.load(path))
 
 

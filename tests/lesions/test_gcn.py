@@ -101,6 +101,13 @@ def test_it_learns_what_can_be_learnt_and_the_same_every_time():
     assert not np.array_equal(other.arrays["linear.weight"], trained.arrays["linear.weight"])
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_trains_the_same_network():
+    graphs, wrong = learnable()
+    one, other = (train_gcn(graphs, wrong, "classification", Learning(epochs=5, device=on)) for on in ("cpu", "cuda"))
+    np.testing.assert_allclose(one.outputs(graphs), other.outputs(graphs), atol=1e-3)
+
+
 def test_regression_predicts_the_number_itself():
     graphs, wrong = learnable()
     trained = train_gcn(graphs, np.where(wrong, 0.1, 0.8), "regression", Learning(epochs=20))
@@ -128,3 +135,5 @@ def test_what_makes_no_sense_is_refused():
         Learning(first_rate=1e-5, last_rate=1e-2)
     with pytest.raises(ConfigError, match="readout 'median' is not known"):
         Learning(readout="median")
+    with pytest.raises(ConfigError, match="'toaster': expected 'cpu', or 'cuda' where torch finds a GPU"):
+        Learning(device="toaster")

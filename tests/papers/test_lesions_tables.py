@@ -73,6 +73,21 @@ def test_a_planted_difference_is_confirmed_and_none_is_not():
         assert rows[0]["over_folds"] == pytest.approx(4.302653 * np.std(apart, ddof=1) / 3**0.5, rel=1e-5)
 
 
+def test_the_other_claims_are_differences_that_should_be_above_zero():
+    rng = np.random.default_rng(5)
+    folds = [made_fold(rng, graph_shift=0.6) for _ in range(3)]
+    for fold in folds:
+        fold.uncertainty["size"][:] = rng.random(len(fold.voxels)) - 0.8 * fold.false_positive
+        fold.uncertainty["metaseg_regression"][:] = rng.random(len(fold.voxels)) + 0.8 * fold.false_positive
+    rows = tables.claim_rows(tables.OverSeeds.of([folds], replicates=300))
+    found = {row["claim"]: row for row in rows if "log-sums" not in row["claim"]}
+    assert found["size is the worst"]["verdict"] == "confirmed" and found["size is the worst"]["less"] == "size"
+    assert found["MetaSeg beats no simpler score"]["verdict"] == "contradicted"
+    assert found["MetaSeg beats no simpler score"]["less"] == "metaseg_regression"
+    assert found["classification beats regression"]["verdict"] == "not shown"
+    assert [row["method"] for row in rows[:3]] == ["entropy_mean", "variance_mean", "pcs_mean"]
+
+
 def test_the_rival_is_chosen_by_the_lesions_learnt_from():
     low = dict.fromkeys(METHODS, 0.5)
     findings = [

@@ -46,3 +46,19 @@ def test_only_what_is_missing_is_made_again(robustness):
     wanted = robustness.missing("ResN-svhn", 1, found)
     assert wanted == [("sample", 0.5), ("whole", 0.75), ("whole", 0.5)]
     assert len(robustness.missing("ResN-svhn", 0, found)) == 4
+
+
+def test_how_near_two_images_are_by_chance(script):
+    first, second = np.random.default_rng(0).integers(0, 52, (2, 40)) / 51
+    pairs = [abs(a - b) < 0.2 for a in first for b in second]
+    assert script("robustness_study").near_by_chance(first, second) == pytest.approx(np.mean(pairs))
+
+
+def test_the_papers_rule_calls_everything_weak_where_one_weak_image_is_always_answered_alike(robustness):
+    """Five images are always right, one nearly so, three torn between two classes, one always taken for another."""
+    said = np.zeros((10, 51), dtype=np.int64)
+    said[5, 7], said[6:9, ::2], said[9] = 1, 1, 2
+    case = robustness.Case.__new__(robustness.Case)
+    case.said, case.labels = (dict.fromkeys(("train", "test"), values) for values in (said, np.zeros(10, int)))
+    flagged = {name: np.flatnonzero(calls.flagged).tolist() for _, name, calls in robustness.all_shared(case, 0.5)}
+    assert flagged == {"black_box": [5, 6, 7, 8], "black_box_paper_rule": list(range(10))}

@@ -1,9 +1,13 @@
 """The network of a detector: it learns what can be learnt, is honest about it, and comes back from arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.robustness.detectors import WeakDetector
 from weakspot.robustness.network import Learning, Network, fit, levels_beside, selection
 from weakspot.robustness.queries import answer_shares, query_features
 from weakspot.robustness.thresholds import best_f1_threshold, lowest_weak_threshold, quantile_threshold
@@ -102,6 +106,24 @@ def test_nothing_to_tell_apart_is_refused():
         fit(np.zeros((20, 2), dtype=np.float32), np.ones(20), 0.5, QUICK)
     with pytest.raises(ConfigError, match="folds ≥ 2"):
         Learning(folds=1)
+
+
+def test_a_device_that_is_not_there_is_refused_before_anything_is_gathered(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="'cuda': expected 'cpu', or 'cuda' where torch finds a GPU"):
+        WeakDetector(device="cuda")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_trains_as_well_and_leaves_its_chance_alone(learnable, fitted):
+    features, accuracy = learnable
+    before = torch.cuda.get_rng_state()
+    found = [fit(features[:1000], accuracy[:1000], 0.75, replace(QUICK, device="cuda")) for _ in range(2)]
+    assert (torch.cuda.get_rng_state() == before).all()
+    assert (found[0].held_out == found[1].held_out).all()
+    assert auroc(found[0].held_out, accuracy[:1000] <= 0.75) == pytest.approx(
+        auroc(fitted.held_out, accuracy[:1000] <= 0.75), abs=0.02
+    )
 
 
 def test_thresholds_by_hand():

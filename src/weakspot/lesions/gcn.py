@@ -31,6 +31,7 @@ class Learning:
     epochs: times over the lesions. batch_size: lesions per step. hidden: units of each graph convolution.
     first_rate, last_rate: the learning rate of Adam falls from one to the other, by the same factor every epoch.
     readout: from the nodes to the lesion. seed: of the first weights and of the order of the lesions.
+    device: where it is trained, from the same first weights and in the same order everywhere.
     """
 
     epochs: int = 60
@@ -40,6 +41,7 @@ class Learning:
     last_rate: float = 1e-5
     readout: Readout = "mean"
     seed: int = 0
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.batch_size, self.hidden) < 1 or not 0 < self.last_rate <= self.first_rate:
@@ -49,6 +51,8 @@ class Learning:
             )
         if self.readout not in get_args(Readout):
             raise ConfigError(f"readout {self.readout!r} is not known: choose one of {', '.join(get_args(Readout))}")
+        if self.device != "cpu" and not (self.device.startswith("cuda") and torch.cuda.is_available()):
+            raise ConfigError(f"device is {self.device!r}: expected 'cpu', or 'cuda' where torch finds a GPU")
 
     def rate(self, epoch: int) -> float:
         """The learning rate of an epoch, counted from 0.
@@ -67,6 +71,10 @@ class LesionGraph:
     row_ends: Tensor
     columns: Tensor
     weights: Tensor
+
+    def on(self, device: str) -> "LesionGraph":
+        """The same graph on a device."""
+        return LesionGraph(*(own.to(device) for own in (self.features, self.row_ends, self.columns, self.weights)))
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ def lesion_graphs(nodes: LesionNodes, features: np.ndarray) -> list[LesionGraph]
 
 def joined(graphs: Sequence[LesionGraph]) -> GraphBatch:
     """Some lesions side by side, their matrices as the blocks of one."""
-    pointers, columns, rows, entries = [torch.zeros(1, dtype=torch.int64)], [], 0, 0
+    pointers, columns, rows, entries = [graphs[0].row_ends.new_zeros(1)], [], 0, 0
     for graph in graphs:
         pointers.append(graph.row_ends + entries)
         columns.append(graph.columns + rows)
@@ -209,8 +217,9 @@ def train_gcn(graphs: Sequence[LesionGraph], targets: np.ndarray, kind: Kind, le
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(learning.seed)
         net = LesionGcn(len(centre), outputs=1 + classes, hidden=learning.hidden, readout=learning.readout)
-    _descend(net, _standardised(graphs, centre, scale), wanted, kind, learning)
-    weights = {name: values.numpy().copy() for name, values in net.state_dict().items()}
+    there = [graph.on(learning.device) for graph in _standardised(graphs, centre, scale)]
+    _descend(net.to(learning.device), there, wanted.to(learning.device), kind, learning)
+    weights = {name: values.cpu().numpy().copy() for name, values in net.state_dict().items()}
     return TrainedGcn(kind, learning.readout, {**weights, "centre": centre, "scale": scale})
 
 

@@ -121,6 +121,8 @@ class LesionFit(Sampled):
     patient: a pattern that names the patient at the beginning of a case's id; without it each case is one.
     training_cases: true to learn from cases that the network was trained on nevertheless.
     seed: of the training.
+    device: where the graph networks are trained: "cpu", so that models are equal whatever machine ends a Run, or
+        "cuda", which pays for lesions of thousands of voxels.
     """
 
     split = "validation"
@@ -136,6 +138,7 @@ class LesionFit(Sampled):
     patient: str | None = None
     training_cases: bool = False
     seed: int = 0
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,8 +149,8 @@ class LesionFit(Sampled):
     @cached_property
     def learning(self) -> Learning:
         """How the networks are trained."""
-        rates = {"first_rate": self.first_rate, "last_rate": self.last_rate}
-        return Learning(self.epochs, self.batch_size, self.hidden, **rates, readout=self.readout, seed=self.seed)
+        rates = self.first_rate, self.last_rate
+        return Learning(self.epochs, self.batch_size, self.hidden, *rates, self.readout, self.seed, self.device)
 
     @classmethod
     def check_splits(cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source]) -> None:

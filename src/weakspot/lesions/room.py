@@ -11,7 +11,10 @@ from weakspot.lesions.probes import LesionFit, Lesions, Scores, check_split
 from weakspot.lesions.volume_probe import CaseVolumes
 from weakspot.looks.samples import sampling
 
-OF_FIT = ("method", "epochs", "batch_size", "hidden", "first_rate", "last_rate", "readout", "folds", "training_cases")
+OF_FIT = (
+    "method", "epochs", "batch_size", "hidden", "first_rate", "last_rate", "readout", "folds", "training_cases",
+    "device",
+)  # fmt: skip
 """Options that say how a lesion model is trained."""
 
 
@@ -24,7 +27,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     trained_on: ids of the cases that the network was trained on, or a file with one in each line.
     patient: a pattern that names the patient at the beginning of a case's id.
     volumes: true, or options of `CaseVolumes`: keep the volumes in the Run, so that the viewer can show them.
-    method, epochs, batch_size, hidden, first_rate, last_rate, readout, folds, training_cases: as in `LesionFit`.
+    device, method, epochs, batch_size, hidden, first_rate, last_rate, readout, folds, training_cases: as in
+        `LesionFit`.
     All other options are those of `Lesions`.
 
     >>> [f"{step.probe.__name__} of {step.split}" for step in steps({"fit": "validation", "samples": 5})]

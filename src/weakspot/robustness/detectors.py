@@ -25,7 +25,7 @@ from weakspot.robustness.evaluation import ABOUT, comparison, headline
 from weakspot.robustness.gathering import Gathering, Manner, fresh_looks, in_order, right_answers
 from weakspot.robustness.learning import Detector, evaluated_calls, learn, reliability_arrays, small_columns
 from weakspot.robustness.neighbours import share
-from weakspot.robustness.network import Learning
+from weakspot.robustness.network import Learning, NothingToLearnError
 from weakspot.robustness.thresholds import RULES
 
 
@@ -51,6 +51,8 @@ class WeakDetector(Probe):
     epochs: times over the sample.
     folds: into how many parts the sample is cut.
     seed: of neighbours, sample and training.
+    device: where the networks are trained: "cpu", so that detectors are equal whatever machine ends a Run, or "cuda",
+        whose memory then holds the features of the sample.
     """
 
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "regression")
@@ -69,6 +71,7 @@ class WeakDetector(Probe):
     epochs: int = 40
     folds: int = 5
     seed: int = 0
+    device: str = "cpu"
 
     neighbours = Rows()
 
@@ -88,7 +91,7 @@ class WeakDetector(Probe):
 
     @cached_property
     def _learning(self) -> Learning:
-        how = {"hidden": tuple(self.hidden), "epochs": self.epochs, "folds": self.folds}
+        how = {"hidden": tuple(self.hidden), "epochs": self.epochs, "folds": self.folds, "device": self.device}
         return Learning(**how, weak_emphasis=self.weak_emphasis, seed=self.seed)  # type: ignore[arg-type]
 
     @property
@@ -123,28 +126,33 @@ class WeakDetector(Probe):
             self.neighbours.append(self._gathering.ids, **self._gathering.columns())
 
     def finish(self) -> Finding:
-        """The trained detectors, and what they are worth on held-out training inputs."""
+        """The trained detectors, and what they are worth on held-out training inputs; or why there is none."""
         rows = self.neighbours.read()
         ids, columns = in_order(rows, rows.ids)
         error = float(columns["outcomes"][:, 0].mean())
         right = right_answers(
             columns["outcomes"], self.setting.task, mean_squared_error=error, tolerance=self.tolerance
         )
-        learnt = learn(columns, right, self.cutoff, self.queries, self._learning, rule=self.rule)
         weak = right[:, fresh_looks(self.queries, self.looks)].mean(1) <= self.cutoff
+        weak_share = share(weak, "share of the training inputs that are weak")
+        inputs = Estimate(len(ids), about="training inputs looked at")
+        trained = {"mean_squared_error": np.array(error)} if self.setting.task == "regression" else {}
+        try:
+            learnt = learn(columns, right, self.cutoff, self.queries, self._learning, rule=self.rule)
+        except NothingToLearnError as nothing:
+            summary = {"weak_share": weak_share, **no_detector(str(nothing)), "inputs": inputs}
+            return self.finding(summary=summary, arrays=trained)
         calls = learnt.held_out(columns)
-        trained: dict[str, np.ndarray] = {}
-        if self.setting.task == "regression":
-            trained["mean_squared_error"] = np.array(error)
         return self.finding(
-            summary={
-                "weak_share": share(weak, "share of the training inputs that are weak"),
-                **headline(calls, weak),
-                "inputs": Estimate(len(ids), about="training inputs learnt from"),
-            },
+            summary={"weak_share": weak_share, **headline(calls, weak), "inputs": inputs},
             table=comparison(calls, weak),
             arrays={**learnt.arrays(), **trained, **reliability_arrays(calls, weak)},
         )
+
+
+def no_detector(why: str) -> dict[str, Estimate]:
+    """What a summary says where nothing could be learnt."""
+    return {"detector": Estimate(None, about=why)}
 
 
 class Judging(Probe):
@@ -201,6 +209,9 @@ class WeakInputs(Judging):
         rows = self.seen.read()
         detector, order = Detector(self.detector), np.argsort(np.array(rows.ids))
         ids = np.array(rows.ids)[order]
+        inputs = Estimate(len(ids), about="samples examined")
+        if detector.why_none is not None:
+            return self.finding(summary={**no_detector(detector.why_none), "inputs": inputs})
         calls = {entry.method: entry for entry in detector.calls(rows, order)}
         best = calls[detector.best]
         table: dict[str, np.ndarray] = {"id": ids, "probability": best.score, "weak": best.flagged}
@@ -210,7 +221,7 @@ class WeakInputs(Judging):
         return self.finding(
             summary={
                 "called_weak": share(best.flagged, f"share of the inputs called weak; {ABOUT[best.method]}"),
-                "inputs": Estimate(len(ids), about="samples examined"),
+                "inputs": inputs,
             },
             table={name: values[ranked] for name, values in table.items()},
         )
@@ -249,13 +260,13 @@ class DetectorEvaluation(Judging):
         )
         fresh = fresh_looks(detector.parameters["queries"], self.looks)
         weak = right[:, fresh].mean(1) <= detector.parameters["cutoff"]
+        weak_share = share(weak, "share of the inputs that are weak")
+        inputs = Estimate(len(ids), about="samples examined")
+        if detector.why_none is not None:
+            return self.finding(summary={"weak_share": weak_share, **no_detector(detector.why_none), "inputs": inputs})
         calls = evaluated_calls(detector, ids, rows, order)
         return self.finding(
-            summary={
-                "weak_share": share(weak, "share of the inputs that are weak"),
-                **headline(calls, weak),
-                "inputs": Estimate(len(ids), about="samples examined"),
-            },
+            summary={"weak_share": weak_share, **headline(calls, weak), "inputs": inputs},
             table=comparison(calls, weak),
             arrays=reliability_arrays(calls, weak),
         )

@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from weakspot.core.errors import DataError
 from weakspot.core.finding import Finding
 from weakspot.looks import Neighbour
 from weakspot.robustness.evaluation import Calls, baselines
 from weakspot.robustness.gathering import Manner, fresh_looks
-from weakspot.robustness.network import Fitted, Learning, Network, fit
+from weakspot.robustness.network import Fitted, Learning, Network, NothingToLearnError, fit
 from weakspot.robustness.thresholds import RULES, best_f1_threshold
 from weakspot.statistics.calibration import logistic, platt_scaling, reliability
 
@@ -60,7 +59,6 @@ def learn(
     learning: Learning,
     *,
     rule: str = "quantile",
-    device: str = "cpu",
 ) -> Learnt:
     """All detectors that the columns allow.
 
@@ -69,11 +67,11 @@ def learn(
     queries.
     """
     if len(right) < 2 * learning.folds:
-        raise DataError(f"{len(right)} training inputs cannot be cut into {learning.folds} folds: give more")
+        raise NothingToLearnError(f"{len(right)} training inputs cannot be cut into {learning.folds} folds: give more")
     accuracy, fresh = right.mean(1), right[:, fresh_looks(queries, right.shape[1] - 1)].mean(1)
     seen = seen_by(columns)
     truth = {name: accuracy if name == "white_box" else fresh for name in seen}
-    fitted = {name: fit(seen[name], truth[name], cutoff, learning, device=device) for name in seen}
+    fitted = {name: fit(seen[name], truth[name], cutoff, learning) for name in seen}
     thresholds, odds = {}, None
     if "confidence" in columns:
         thresholds["max_softmax"] = best_f1_threshold(-columns["confidence"], fresh <= cutoff)
@@ -128,6 +126,12 @@ class Detector:
     def mean_squared_error(self) -> float:
         """Of the training inputs, for numbers; 0 for classes."""
         return float(self.finding.arrays.get("mean_squared_error", np.zeros(())))
+
+    @property
+    def why_none(self) -> str | None:
+        """Why nothing could be learnt, where there is no detector."""
+        noted = self.finding.summary.get("detector")
+        return None if noted is None else noted.about
 
     @property
     def best(self) -> str:

@@ -28,6 +28,10 @@ _STEPS, _FEW = 16, 32
 """However few inputs there are, an epoch has some sixteen steps, each over 32 inputs or more."""
 
 
+class NothingToLearnError(DataError):
+    """The training inputs are too few for a detector, or all alike."""
+
+
 @dataclass(frozen=True)
 class Learning:
     """How the network is trained: Adam with decoupled weight decay, one cycle of the learning rate.
@@ -35,6 +39,7 @@ class Learning:
     hidden: units of each hidden layer. epochs: times over the training inputs. folds: into how many parts they are cut.
     learning_rate: its peak. dropout, weight_decay: against learning by heart. batch_size: most inputs per step.
     weak_emphasis: how much more often weaker inputs are drawn, 0 for all alike; see `selection`. seed: of all chance.
+    device: where it is trained; the features of all training inputs go there.
     """
 
     hidden: tuple[int, ...] = (256, 128)
@@ -46,6 +51,7 @@ class Learning:
     batch_size: int = 512
     weak_emphasis: int = 0
     seed: int = 0
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.folds < 2 or self.batch_size < 1 or self.weak_emphasis < 0:
@@ -53,6 +59,8 @@ class Learning:
                 "expected epochs ≥ 1, folds ≥ 2, batch_size ≥ 1 and weak_emphasis ≥ 0, got "
                 f"{self.epochs}, {self.folds}, {self.batch_size} and {self.weak_emphasis}"
             )
+        if self.device != "cpu" and not (self.device.startswith("cuda") and torch.cuda.is_available()):
+            raise ConfigError(f"device is {self.device!r}: expected 'cpu', or 'cuda' where torch finds a GPU")
 
 
 @dataclass(frozen=True)
@@ -132,18 +140,17 @@ class Fitted:
     """How probably each training input is weak, by the network that did not see it."""
 
 
-def fit(
-    features: np.ndarray, accuracy: np.ndarray, cutoff: float, learning: Learning, *, device: str = "cpu"
-) -> Fitted:
+def fit(features: np.ndarray, accuracy: np.ndarray, cutoff: float, learning: Learning) -> Fitted:
     """Train the detector: from features (inputs, width) to whether neighbour accuracy is at most the cutoff.
 
     Other cutoffs are learnt beside it (`levels_beside`): where an input lies between them says more than one bit does.
     """
     weak = accuracy <= cutoff
     if weak.all() or not weak.any():
-        raise DataError(
-            f"all {len(weak)} training inputs are {'weak' if weak.all() else 'strong'} at the cutoff {cutoff}: there "
-            "is nothing to tell apart; choose another cutoff, wider neighbours or more training inputs"
+        alike, other = ("weak", "narrower") if weak.all() else ("strong", "wider")
+        raise NothingToLearnError(
+            f"all {len(weak)} training inputs are {alike} at the cutoff {cutoff}, so there is nothing to tell apart: "
+            f"choose another cutoff, {other} neighbours or more training inputs"
         )
     levels = levels_beside(cutoff)
     centre = features.mean(0, dtype=np.float64).astype(np.float32)
@@ -153,7 +160,7 @@ def fit(
     standard = torch.from_numpy(((features - centre) / scale).astype(np.float32))
     truth = torch.from_numpy((accuracy[:, None] <= levels).astype(np.float32))
     chances = selection(accuracy, learning.weak_emphasis)
-    weights, biases = _train(standard.to(device), truth.to(device), fold, chances, learning)
+    weights, biases = _train(standard.to(learning.device), truth.to(learning.device), fold, chances, learning)
     with torch.no_grad():
         said = _forward(standard.expand(learning.folds, *standard.shape), weights, biases)[..., 0]
     own = said.numpy()[fold, np.arange(len(fold))].astype(np.float64)
@@ -191,9 +198,10 @@ def _train(
     features: Tensor, truth: Tensor, fold: np.ndarray, chances: Floats, learning: Learning
 ) -> tuple[list[Tensor], list[Tensor]]:
     """The weights and biases of all folds, trained side by side."""
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+    there = features.device
+    with torch.random.fork_rng(devices=[there] if there.type == "cuda" else []), torch.enable_grad():
         torch.manual_seed(learning.seed)
-        weights, biases = _begin(features.shape[1], truth.shape[1], learning, features.device)
+        weights, biases = _begin(features.shape[1], truth.shape[1], learning)
         others = [np.flatnonzero(fold != number) for number in range(learning.folds)]
         size = min(len(rows) for rows in others)
         rng = np.random.default_rng(learning.seed)
@@ -202,10 +210,8 @@ def _train(
         steps = -(-size // batch) * learning.epochs
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, learning.learning_rate, total_steps=steps)
         for _ in range(learning.epochs):
-            drawn = torch.from_numpy(np.stack([_drawn(rows, chances, size, rng) for rows in others])).to(
-                features.device
-            )
-            for rows in drawn.to(features.device).split(batch, 1):
+            drawn = torch.from_numpy(np.stack([_drawn(rows, chances, size, rng) for rows in others]))
+            for rows in drawn.to(there).split(batch, 1):
                 optimiser.zero_grad()
                 outputs = _forward(features[rows], weights, biases, learning.dropout)
                 loss = F.binary_cross_entropy_with_logits(outputs, truth[rows], reduction="none")
@@ -223,15 +229,15 @@ def _drawn(rows: np.ndarray, chances: Floats, size: int, rng: np.random.Generato
     return rng.choice(rows, size, p=own / own.sum())
 
 
-def _begin(width: int, outputs: int, learning: Learning, device: torch.device) -> tuple[list[Tensor], list[Tensor]]:
+def _begin(width: int, outputs: int, learning: Learning) -> tuple[list[Tensor], list[Tensor]]:
     """Weights as torch begins a linear layer, U(±1/√width); biases at 0."""
     sizes = [width, *learning.hidden, outputs]
     weights, biases = [], []
     for before, after in pairwise(sizes):
         bound = before**-0.5
         drawn = torch.empty(learning.folds, before, after).uniform_(-bound, bound)
-        weights.append(drawn.to(device).requires_grad_())
-        biases.append(torch.zeros(learning.folds, 1, after, device=device).requires_grad_())
+        weights.append(drawn.to(learning.device).requires_grad_())
+        biases.append(torch.zeros(learning.folds, 1, after, device=learning.device).requires_grad_())
     return weights, biases
 
 
