@@ -25,6 +25,7 @@ from weakspot.attacks import (
     attack_batch,
     jsma,
 )
+from weakspot.attacks.outcome import Outcome
 from weakspot.core.errors import ConfigError, DataError, RunError, SubjectError
 from weakspot.core.examine import examine
 from weakspot.core.source import Subset
@@ -124,6 +125,16 @@ def test_success_is_counted_against_what_was_wrong_before(digit_subject, some_di
     finding = made.outcome.finding("attack_fgsm")
     assert finding.table.column_names == ["id", "before", "success", "l0", "l2", "linf"]
     assert finding.table.column("id").to_pylist() == list(some_digits.ids)
+
+
+@pytest.mark.parametrize(("count", "known"), [(1, False), (4, False), (5, True)])
+def test_the_distortion_of_few_samples_has_no_interval(count, known):
+    values = np.linspace(1, 2, count)
+    names = ("l0", "l2", "linf", "loss_before", "loss_after")
+    told = Outcome([f"s{n}" for n in range(count)], dict.fromkeys(names, values)).summary()["l2"]
+    assert told.value == pytest.approx(values.mean())
+    assert (told.low is not None and told.low < told.high) == known
+    assert ("no interval: it takes 5 samples" in told.about) == (not known)
 
 
 def test_noise_lies_on_two_percent_of_the_pixels_and_relevance_chooses_them():

@@ -60,6 +60,15 @@ def test_by_default_the_worst_tenth_of_the_numbers_is_wrong():
     assert finding.summary["threshold"].value == pytest.approx(np.quantile(np.arange(100), 0.9))
 
 
+def test_a_share_that_the_rule_sets_has_no_interval():
+    answers, truth = np.arange(100)[:, None], np.zeros((100, 1), dtype=np.float32)
+    ruled = errors_of(answers, truth, "regression").summary
+    assert (ruled["error_share"].value, ruled["error_share"].low) == (0.1, None)
+    assert "the 0.9 quantile" in ruled["threshold"].about
+    measured = errors_of(answers, truth, "regression", threshold=89.5).summary
+    assert measured["error_share"].low < 0.1 < measured["error_share"].high
+
+
 def test_relevance_begins_at_the_worst_number_or_keypoint():
     outputs, targets = torch.tensor([[1.0, 5.0, 2.0, 2.0]]), torch.zeros(1, 4)
     assert WorstOutput(targets).weights(outputs).tolist() == [[0, 1, 0, 0]]

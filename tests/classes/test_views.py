@@ -12,8 +12,10 @@ from weakspot.classes import (
     images_to_label,
     neuron_coverage,
 )
+from weakspot.classes.study import Ranking
+from weakspot.classes.telling import ranking_summary
 from weakspot.core.errors import DataError
-from weakspot.statistics import cohens_d, difference_interval, effect_size_class, wilson_interval
+from weakspot.statistics import Detection, cohens_d, difference_interval, effect_size_class, wilson_interval
 
 
 def test_accuracy_of_groups() -> None:
@@ -32,6 +34,18 @@ def test_gaps_are_sorted_named_from_the_better_group_and_corrected_for_their_num
     assert gaps.low == pytest.approx(low)
     assert gaps.high == pytest.approx(high)
     assert gaps.sure.tolist() == [True, True, False]
+
+
+def test_precision_and_recall_of_pairs_have_an_interval_and_say_what_it_takes_for_granted() -> None:
+    score, truth = np.array([9.0, 1, 2, 3, 2, 1]), np.array([8.0, 1, 7, 1, 1, 1])
+    found = Detection(true_positives=1, false_positives=0, false_negatives=1, true_negatives=4)
+    nothing = Detection(true_positives=0, false_positives=0, false_negatives=2, true_negatives=4)
+    told = ranking_summary("confusion", Ranking(score, truth, found, nothing))
+    for name, pairs in (("precision", 1), ("recall", 2)):
+        estimate = told[f"confusion_{name}"]
+        assert estimate.value == 1 / pairs and "as if pairs were independent" in estimate.about
+        assert (estimate.low, estimate.high) == pytest.approx(wilson_interval(1, pairs))
+    assert told["confusion_top_precision"].value is None and told["confusion_top_precision"].low is None
 
 
 def test_chance_makes_no_gap_among_many_groups() -> None:

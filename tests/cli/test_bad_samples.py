@@ -1,6 +1,7 @@
 """Bad samples and faster ways, from the command line."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -81,5 +82,6 @@ def test_the_ways_can_be_tried_beforehand(config, monkeypatch):
     shown = invoke("plan", config, "--ways")
     assert "channels_last" in shown.stdout
     assert "of the answers change" in shown.stdout
+    assert re.search(r"bf16 .*/s +\d+\.\d\d× \(\d+\.\d\d to \d+\.\d\d\)", shown.stdout)
     tried = json.loads(invoke("plan", config, "--ways", "--json").stdout)
     assert [way["way"] for way in tried] == ["as it is", "channels_last", "bf16", "bf16, channels_last"]

@@ -16,6 +16,8 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
+from weakspot.cli.printing import print_finding
+from weakspot.core.finding import Estimate, Finding, table_of
 from weakspot.core.run import Run
 
 COMMAND = [sys.executable, "-c", "from weakspot.cli.main import run; run()"]
@@ -48,6 +50,13 @@ def test_every_command_has_help(weakspot, command):
     assert code == 0
     assert f"weakspot {command}" in out
     assert len(out.splitlines()) > 5
+
+
+@pytest.mark.parametrize("group", ["causes", "lesions", "evidence"])
+def test_a_group_of_commands_alone_says_what_there_is(weakspot, group):
+    code, out, err = weakspot(group)
+    assert (code, err) == (0, "")
+    assert out.startswith("Usage: ") and f"weakspot {group} [OPTIONS] COMMAND" in out
 
 
 def test_the_version(weakspot):
@@ -170,7 +179,7 @@ def test_preprocessing_arguments_weights_and_classes(weakspot, project):
     save_file(net.state_dict(), project.folder / "net.safetensors")
     (project.folder / "classes.txt").write_text("cat\ndog\n")
     project.write(
-        subject=f", arguments: {{hidden: 5}}, weights: net.safetensors, classes: classes.txt, bounds: [0, 1], "
+        subject=f", arguments: {{hidden: 5}}, weights: net.safetensors, classes: classes.txt, bounds: [-9, 9], "
         f"preprocess: '{project.module}:scaled'",
         ask="coverage: {criteria: [nc]}",
     )
@@ -197,6 +206,29 @@ def test_image_folders(weakspot, project):
     code, _, err = weakspot("examine", project.file, "--quiet")
     assert (code, err) == (0, "")
     assert Run.open(project.run).manifest()["data"]["test"]["samples"] == 6
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        (("ape", "dog"), "train has the classes ['cat', 'dog'] and test ['ape', 'dog'], so one number would mean two"),
+        ((), "the data number the classes ['cat', 'dog', 'owl'], and the model has 2 scores per sample"),
+    ],
+)
+def test_folders_that_number_their_classes_otherwise_are_refused(weakspot, project, test, message):
+    splits = {"train": ("cat", "dog"), "test": test} if test else {"test": ("cat", "dog", "owl")}
+    for split, label in ((split, label) for split, labels in splits.items() for label in labels):
+        (project.folder / split / label).mkdir(parents=True)
+        Image.new("RGB", (1, 1)).save(project.folder / split / label / "0.png")
+    (project.folder / f"{project.module}.py").write_text(
+        "from torch import nn\ndef net():\n    return nn.Sequential(nn.Flatten(), nn.Linear(3, 2))\n"
+    )
+    project.write(
+        data=", ".join(f"{split}: {split}" for split in splits), ask="coverage: {criteria: [nc], baseline: false}"
+    )
+    code, _, err = weakspot("examine", project.file, "--quiet", "--limit", 2)
+    assert code == 2
+    assert message in err and "in the order of the outputs" in err
 
 
 def test_plan_says_what_it_costs_and_writes_nothing(weakspot, project):
@@ -241,6 +273,22 @@ def test_show_prints_a_summary_and_rows(weakspot, project):
     lines = out.strip().splitlines()
     assert lines[-3].split() == ["layer", "channel", "relevance"]
     assert len(lines[-2:]) == 2
+
+
+def test_long_values_leave_the_columns_straight(capsys):
+    numbers = {
+        "short": Estimate(1, about="of these"),
+        "long": Estimate(-0.17621, -0.28461, -0.063371, 0.95, "of those"),
+    }
+    print_finding(Finding("room.one", "About.", summary=numbers), rows=0)
+    short, long = capsys.readouterr().out.splitlines()[-2:]
+    assert short.index("of these") == long.index("of those")
+
+
+def test_rows_are_printed_to_six_digits(capsys):
+    table = table_of({"id": ["a"], "share": np.array([2 / 3]), "count": np.array([1234567])})
+    print_finding(Finding("room.one", "About.", table=table), rows=1)
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["a", "0.666667", "1234567"]
 
 
 def test_report_writes_one_file(weakspot, project, tmp_path):

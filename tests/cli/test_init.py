@@ -64,6 +64,10 @@ def broken(images):
     raise ValueError("out of order")
 
 
+def brightest():
+    return lambda images: images.mean((2, 3))
+
+
 def scaled(images):
     return images * 255
 """
@@ -112,7 +116,7 @@ def test_what_it_writes_runs_at_once(weakspot, place, tmp_path):
         "device": "auto",
     }  # fmt: skip
     assert written["data"] == {"train": "train", "test": "test"}
-    assert set(written["ask"]) == {"coverage", "robustness", "classes", "pictures"}
+    assert set(written["ask"]) == {"coverage", "robustness", "classes", "causes", "pictures"}
     code, _, err = weakspot("examine", "weakspot.yaml", "--limit", "20", "--quiet")
     assert (code, err) == (0, "")
     assert "coverage.neuron_coverage" in Run.open(tmp_path / "runs" / "weakspot").names()
@@ -205,6 +209,7 @@ def test_an_output_by_name(weakspot, place):
     code, _, err = weakspot(*call)
     assert code == 2
     assert "a mapping with 'logits', expected a tensor: say which one with output=" in err
+    assert "(here with --model-output)" in err
     assert weakspot(*call, "--model-output", "logits")[0] == 0
 
 
@@ -225,6 +230,35 @@ def test_data_with_the_channels_last(weakspot, place, tmp_path):
     assert weakspot("init", "--model", f"{place}:Colours", "--test", "{path: x.npy, channels: last}")[0] == 0
 
 
+def test_a_function_gets_a_name_and_is_asked_about_its_outputs(weakspot, place, tmp_path):
+    call = ("init", "--model", f"{place}:brightest", "--scores", "logits", "--train", "train", "--test", "test")
+    assert weakspot(*call)[0] == 0
+    text = (tmp_path / "weakspot.yaml").read_text()
+    written = yaml.safe_load(text)
+    assert written["subject"]["fingerprint"] == f"{place}:brightest 1"
+    assert set(written["ask"]) == {"robustness", "classes", "pictures"}
+    assert written["ask"]["classes"] == {"by": "outputs"}
+    assert "# causes: {}  # causes.root_causes looks inside the model" in text
+    assert weakspot("examine", "weakspot.yaml", "--quiet") == (0, "", "")
+
+
+def test_numbers_are_asked_about_as_numbers(weakspot, place, tmp_path):
+    x = np.random.default_rng(0).random((12, 3, 6, 6), dtype=np.float32)
+    np.savez(tmp_path / "d.npz", x_test=x, y_test=x.mean((2, 3)), x_train=x, y_train=x.mean((2, 3)))
+    call = ("init", "--model", f"{place}:Colours", "--train", "d.npz", "--test", "d.npz")
+    code, _, err = weakspot(*call)
+    assert code == 2
+    assert "expected one class number per sample" in err and "for numbers task='regression'" in err
+    assert weakspot(*call, "--task", "regression")[0] == 0
+    text = (tmp_path / "weakspot.yaml").read_text()
+    assert "scores" not in text
+    assert re.search(r"# robustness: {neighbours: {brightness: 0.2, .*}, tolerance: 3}  # .*bounds", text)
+    assert weakspot(*call, "--task", "regression", "--bounds", "[0, 1]", "--force")[0] == 0
+    text = (tmp_path / "weakspot.yaml").read_text()
+    assert yaml.safe_load(text)["ask"]["robustness"]["tolerance"] == 3
+    assert weakspot("examine", "weakspot.yaml", "--quiet") == (0, "", "")
+
+
 def test_labels_need_to_know_what_the_outputs_are(weakspot, place, tmp_path):
     x = np.random.default_rng(0).random((12, 3, 6, 6), dtype=np.float32)
     np.savez(tmp_path / "d.npz", x_test=x, y_test=(x.mean((2, 3)) > 0.5).astype(np.int64))
@@ -234,6 +268,11 @@ def test_labels_need_to_know_what_the_outputs_are(weakspot, place, tmp_path):
     assert "give --scores logits or --scores probabilities" in err
     assert weakspot(*call, "--scores", "logits")[0] == 0
     assert weakspot("examine", "weakspot.yaml", "--quiet")[0] == 0
+    assert (
+        weakspot(*call, "--scores", "logits", "--train", "{path: d.npz, inputs: x_test, targets: y_test}", "--force")[0]
+        == 0
+    )
+    assert yaml.safe_load((tmp_path / "weakspot.yaml").read_text())["ask"]["coverage"] == {"criteria": ["nc", "kmnc"]}
 
 
 @pytest.mark.parametrize(
@@ -251,7 +290,14 @@ def test_labels_need_to_know_what_the_outputs_are(weakspot, place, tmp_path):
             "--arguments:1: this is no valid YAML",
         ),
         (["--model", "PLACE:Colours", "--test", "test", "--task", "detection"], "subject.task is 'detection'"),
-        (["--model", "PLACE:Colours", "--test", "test", "--classes", "4"], "gives 3 scores per sample, and 4 classes"),
+        (
+            ["--model", "PLACE:Colours", "--test", "test", "--classes", "4"],
+            "gives 3 scores per sample, and 4 classes",
+        ),
+        (
+            ["--model", "PLACE:Colours", "--test", "."],
+            "test has the classes ['test', 'train'], and the model gives 3 scores",
+        ),
         (["--model", "PLACE:Colours", "--test", "test", "--weights", "none.pt"], "there is no such file"),
         (["--model", "PLACE:Colours", "--test", "test", "--preprocess", "PLACE:broken"], "ValueError: out of order"),
         (["--model", "PLACE:Colours"], "Missing option '--test'"),

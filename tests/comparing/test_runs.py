@@ -96,6 +96,21 @@ def test_a_share_whose_column_is_paired_is_not_compared_again():
     assert "weak" in names and "weak_share" not in names
 
 
+def test_a_column_and_a_number_of_one_name_are_told_apart():
+    """The accuracy of neighbours rises, that of the inputs as they are does not."""
+    ids, old = [f"s{i}" for i in range(20)], np.linspace(0.2, 0.6, 20)
+    before, after = (
+        Finding("robustness.x", summary={"accuracy": Estimate(0.9, 0.8, 1.0, 0.95)},
+                table=table_of({"id": np.array(ids), "accuracy": shares}))
+        for shares in (old, old + 0.3)
+    )  # fmt: skip
+    found = differences(before, after)
+    assert list(found) == ["accuracy per input", "accuracy"]
+    assert [one.verdict for one in found.values()] == ["better", NO_DIFFERENCE]
+    assert [one.column for one in found.values()] == ["accuracy", None]
+    assert list(differences(table(id=ids, accuracy=old), before)) == ["accuracy"], "one alone keeps its name"
+
+
 def test_false_alarms_are_as_rare_as_promised():
     """Two models of equal accuracy, 400 times: a difference is shown in about one of twenty."""
     draw, shown = np.random.default_rng(2), 0

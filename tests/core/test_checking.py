@@ -82,6 +82,28 @@ def test_a_label_that_is_no_class_is_named(subject, target, message):
         examine(subject, Plain(inputs(), targets), [Tally()])
 
 
+def test_class_numbers_may_come_as_floats(subject):
+    numbers = np.arange(20) % 3
+    read = Checked(Plain(inputs(), numbers.astype(np.float32)), "classification", 3).read(np.arange(20))
+    assert read.targets.dtype == torch.int64
+    assert read.targets.tolist() == numbers.tolist()
+
+
+def test_values_beyond_the_bounds_are_named():
+    values = inputs()  # up to 2.39; sample 15 is the first beyond 1.9
+    checked = Checked(Plain(values), "classification", 3, bounds=(0.0, 1.9))
+    assert len(checked.read(np.arange(15))) == 15
+    with pytest.raises(
+        BadSample, match=r"'s15' has values from 1\.8 to 1\.91, outside the subject's bounds \(0\.0, 1\.9\)"
+    ):
+        checked.read(np.arange(20))
+
+
+def test_rounding_is_not_beyond_the_bounds():
+    values = np.full((2, 3, 2, 2), 1 + 1e-6, dtype=np.float32)
+    assert len(Checked(Plain(values), "classification", 3, bounds=(0.0, 1.0)).read(np.arange(2))) == 2
+
+
 def test_one_hot_targets_are_explained(subject):
     with pytest.raises(DataError, match=r"shape \(20, 3\), expected one class number .* for one-hot"):
         examine(subject, Plain(inputs(), np.eye(3)[np.zeros(20, dtype=int)]), [Tally()])

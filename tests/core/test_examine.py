@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -249,6 +250,36 @@ def test_a_black_box_cannot_be_looked_into(subject, probe):
         examine(subject, numbered(2), [probe])
 
 
+@pytest.mark.parametrize(
+    ("subject", "probes", "message"),
+    [
+        (Counting(), [Tally()], r"expected a Subject, got Counting: wrap the model, Subject\(model, task=…\)"),
+        (Subject(Counting()), Tally(), r"expected a list of probes, got Tally: write \[probe\]"),
+        (Subject(Counting()), [Tally], "got the class Tally itself"),
+        (Subject(Counting()), ["tally"], "got str"),
+    ],
+)
+def test_what_is_no_subject_or_no_probe_is_told(subject, probes, message):
+    with pytest.raises(ConfigError, match=message):
+        examine(subject, numbered(3), probes)
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (("b", "c"), r"number the classes \['b', 'c'\], and the model has 3 scores per sample: name all classes"),
+        (("b", "c", "a"), r"number the classes \['b', 'c', 'a'\], and the model has \['a', 'b', 'c'\]: name all"),
+        (("x", "y", "z"), None),
+        (None, None),
+    ],
+)
+def test_data_that_number_other_classes_are_refused(own, message):
+    source = ArraySource(np.zeros((2, 4), dtype=np.float32), classes=own)
+    subject = Subject(nn.Linear(4, 3), classes=("a", "b", "c"))
+    with nullcontext() if message is None else pytest.raises(DataError, match=message):
+        examine(subject, source, [Tally()])
+
+
 def test_a_black_box_can_be_asked_for_outputs():
     (found,) = examine(Subject(lambda x: 2 * x), numbered(4), [Tally()])
     assert found.arrays["total"].tolist() == (2 * numbered(4).read(np.arange(4)).inputs).sum(0).tolist()
@@ -275,7 +306,9 @@ class Wants(Tally):
 
 
 def test_missing_targets_are_explained():
-    with pytest.raises(DataError, match="needs the true answers, and the data have no targets: add them"):
+    with pytest.raises(
+        DataError, match=r"the data have no targets: add them \(sample 's0' has none\), or leave the question out"
+    ):
         examine(Subject(Counting()), numbered(3, targets=False), [Wants()])
 
 

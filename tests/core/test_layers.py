@@ -128,6 +128,14 @@ def test_channels_are_last_where_the_module_says_so():
     assert [(x.shape, x.channel_dim) for x in layers_of(net, 5, 4)] == [((5, 6), 2), ((5, 6), 2)]
 
 
+def test_what_does_not_say_where_its_channels_are_has_them_where_the_layer_before_has():
+    tokens = nn.Sequential(nn.LayerNorm(6), nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Dropout()))
+    images = nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU(), nn.MaxPool2d(2), nn.Identity())
+    dims = {layer.label: layer.channel_dim for layer in layers_of(tokens, 5, 6)}
+    assert dims == {"0": 2, "1.0": 2, "1.1": 2, "1.2": 2, "1": 2}
+    assert {layer.channel_dim for layer in layers_of(images, 3, 8, 8)} == {1}
+
+
 def test_listing_leaves_the_model_as_it_was():
     net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU()).train()
     before = everything(net)

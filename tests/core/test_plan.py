@@ -10,7 +10,7 @@ import torch
 
 from tests.core.helpers import After, Counting, Keep, Tally, TrainTally, numbered
 from weakspot.core.costs import costs
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.examine import examine
 from weakspot.core.finding import Finding, verify
 from weakspot.core.job import Execution
@@ -326,11 +326,37 @@ def test_a_missing_split_is_named():
         plan.check({})
 
 
+def test_an_empty_split_is_named():
+    with pytest.raises(DataError, match=r"tally-train\.like\.test needs the split 'test', which has no samples"):
+        Plan.of([Step.of(Tally, split="train.like.test")]).check(data(test=0))
+
+
 def test_a_missing_split_leaves_the_run_alone(run):
     before = (run.folder / "run.json").read_text()
     with pytest.raises(ConfigError, match="needs the split"):
         Plan.of([Step.of(After)]).run(Subject(Counting()), {"test": numbered(2)}, run)
     assert (run.folder / "run.json").read_text() == before
+
+
+def test_a_question_for_another_task_leaves_the_run_alone(run):
+    class OfNumbers(Tally):
+        tasks = ("regression",)
+
+    before = (run.folder / "run.json").read_text()
+    with pytest.raises(ConfigError, match="of_numbers examines regression, the subject's task is classification"):
+        Plan.of([Step.of(TrainTally), Step.of(OfNumbers)]).run(Subject(Counting()), data(), run)
+    assert (run.folder / "run.json").read_text() == before
+
+
+def test_a_split_made_of_others_stays_known_while_another_question_is_asked(run):
+    work(Plan.of([Step.of(Tally, split="train.like.test")]), Counting(), run)
+    made = run.manifest()["data"]["train.like.test"]
+    work(Plan.of([Step.of(Tally)]), Counting(), run)
+    assert run.manifest()["data"]["train.like.test"] == made
+    work(Plan.of([Step.of(Tally)]), Counting(), run, data(train=9))
+    assert run.manifest()["data"]["train.like.test"]["fingerprint"] != made["fingerprint"]
+    work(Plan.of([Step.of(Tally)]), Counting(), run, {"test": numbered(5, prefix="test")})
+    assert list(run.manifest()["data"]) == ["test"]
 
 
 def test_a_black_box_without_a_name_cannot_have_a_run(run):

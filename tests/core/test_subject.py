@@ -103,6 +103,27 @@ def test_a_gpu_that_is_not_there_is_refused():
     assert Subject(nn.Linear(2, 2), device="auto").device == torch.device("cpu")
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_torchscript_module_is_refused_with_what_to_give_instead():
+    traced = torch.jit.trace(nn.Linear(3, 2), torch.zeros(1, 3))
+    with pytest.raises(ConfigError, match=r"TorchScript .* give the nn\.Module it was made from, .* or a function"):
+        Subject(traced)
+    outputs, _ = Subject(traced.forward).tried(torch.zeros(1, 3))
+    assert outputs.shape == (1, 2)
+
+
+def test_weights_of_another_type_than_the_inputs_are_told():
+    half = nn.Linear(3, 2).half()
+    with pytest.raises(
+        SubjectError, match=r"weights are torch\.float16, and it is given torch\.float32: cast the inputs"
+    ):
+        Subject(half).tried(torch.zeros(1, 3))
+    outputs, _ = Subject(half, preprocess=lambda inputs: inputs.half()).tried(torch.zeros(1, 3))
+    assert outputs.dtype == torch.float16
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        Subject(nn.Linear(3, 2)).tried(torch.zeros(1, 4))
+
+
 def test_a_number_of_classes_becomes_names():
     assert Subject(nn.Linear(2, 2), classes=3).classes == ("0", "1", "2")
 

@@ -1,6 +1,7 @@
 """Faster ways to run a model: asked for, measured, and kept apart from plain float32."""
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from torch import nn
 
 from tests.core.helpers import Tally
 from weakspot import Execution, Plan, Run, Step, Subject, examine
+from weakspot.core import speed
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.core.speed import try_ways
 from weakspot.core.ways import disagreement
@@ -111,6 +113,30 @@ def test_every_way_is_tried_and_compared(net, data):
     assert found["as it is"].changed["largest_difference"] == 0
     assert found["bf16"].changed["largest_difference"] > 1e-5
     assert all(tried.per_second > 0 for tried in found.values())
+
+
+@pytest.mark.parametrize(
+    ("plain", "quick", "told"),
+    [
+        ([2, 2, 2, 2, 2], [1, 1, 1, 1, 1], (2, 2, 2, True)),
+        ([2, 2, 40, 2, 2], [1, 1, 20, 1, 1], (2, 2, 2, True)),  # other work slows both
+        ([2, 2, 2, 2, 2], [1, 1, 4, 1, 1], (2, 0.5, 2, False)),
+        ([2, 2, 2, 2, 2], [4, 8, 4, 4, 4], (0.5, 0.25, 0.5, True)),
+    ],
+)
+def test_speed_is_told_with_its_spread(net, data, monkeypatch, plain, quick, told):
+    """By a clock that only the model moves on, by so many seconds for each pass in the plain way and in bfloat16."""
+    now, taken = [0.0], {False: iter([0, *plain]), True: iter([0, *quick])}  # a first pass of each compares outputs
+
+    def model(inputs):
+        now[0] += next(taken[torch.is_autocast_enabled("cpu")])
+        return net(inputs)
+
+    monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(speed, "ALL_WAYS", {"bf16": speed.ALL_WAYS["bf16"]})
+    (tried,) = try_ways(Subject(model, fingerprint="by the clock"), data.read(np.arange(16)).inputs)
+    assert (tried.speedup, tried.slowest, tried.fastest, tried.sure) == told
+    assert tried.per_second == 16 / min(quick)
 
 
 def test_a_way_that_does_not_work_says_why(data):

@@ -58,6 +58,13 @@ def test_errors_and_confusions_are_those_of_the_subsets(subject, ranges):
     assert (mean["errors"], mean["confusions"]) == (np.mean(errors), np.mean(kinds))
 
 
+def test_scores_of_confidence_are_called_by_what_more_of_them_means(subject, ranges):
+    told = examine(subject, digits.test(), [CriteriaAgreement(sections=8, subsets=5, ranges=ranges)])[0].summary
+    assert "has more uncertainty by max_softmax than" in told["max_softmax_by_input"].about
+    assert told["max_softmax_by_input"].value > 0.5
+    assert "has more nc than" in told["nc_by_input"].about
+
+
 def test_criteria_with_a_target_per_input_take_part(subject, tmp_path):
     data = {"train": limited(digits.train(), 200), "test": limited(digits.test(), 40)}
     asked = steps({"criteria": ["nc", "idc", "dsc", "lsc"], "agreement": {"sections": 8, "subsets": 9}})

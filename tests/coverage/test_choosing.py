@@ -126,6 +126,9 @@ def test_new_inputs_are_ranked_beyond_what_the_test_data_cover(tmp_path):
     assert finding.summary["apfd_deep_gini"].value > finding.summary["apfd_random"].high
     assert finding.table["deep_gini"].to_pylist() == sorted(table["deep_gini"], reverse=True)
     assert finding.arrays["found_deep_gini"][-1] == 1
+    name, chosen = next(iter(finding.summary.items()))
+    assert name == "adding_nc" and chosen.value == sum(new > 0 for new in table["new_nc"])
+    assert chosen.about == "inputs chosen: together they bring all the neuron coverage there is to gain"
 
 
 def _reached(subject, source, place):

@@ -251,5 +251,5 @@ def test_bad_options_are_refused(subject, tmp_path):
     with pytest.raises(ConfigError, match="2 to 255 each"):
         ImportanceDrivenCoverage(clusters=1, **rest)
     few = limited(digits.train(), 20)
-    with pytest.raises(DataError, match="65 neurons were asked for, and the layer has 64"):
+    with pytest.raises(DataError, match="combines 65 neurons, and the layer has 64: set idc"):
         idc(subject, tmp_path, few, few, neurons=65)

@@ -46,6 +46,11 @@ def test_saturation_curve_is_the_mean_over_all_subsets(subject):
         assert value == pytest.approx(reference.saturation(covers, int(size)), abs=1e-12)
 
 
+def test_one_input_tells_nothing_of_the_unseen(subject):
+    unseen = examine(subject, limited(digits.test(), 1), [NeuronCoverage()])[0].summary["unseen"]
+    assert unseen.value is None and unseen.low is None and "fewer than two inputs" in unseen.about
+
+
 def _covers(subject, source, position):
     return examine(subject, Subset(source, [position]), [NeuronCoverage(threshold=0.4)])[0].arrays["counts"] > 0
 

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from weakspot import Subject, examine, kernels
+from weakspot.core import taps
 from weakspot.coverage.neurons import NeuronCoverage
 from weakspot.coverage.topk import TopNeurons
 from weakspot.data.sources import ArraySource
@@ -47,12 +48,21 @@ def test_findings_are_those_of_plain_operations(examined, monkeypatch):
     plain = examined()
     assert not called
     monkeypatch.setattr(kernels, "usable", lambda values: True)
+    monkeypatch.setattr(taps, "_LARGE", 1)
     by_kernels = examined()
     assert set(called) == {"by_channel", "by_layer", "leading_of_layers"}
     for one, other in zip(plain, by_kernels, strict=True):
         assert one.summary == other.summary
         for name, values in one.arrays.items():
             np.testing.assert_array_equal(values, other.arrays[name])
+
+
+def test_small_layers_are_left_to_plain_operations(examined, monkeypatch):
+    from weakspot.kernels import reducing
+
+    monkeypatch.setattr(kernels, "usable", lambda values: True)
+    monkeypatch.setattr(reducing, "by_channel", None)
+    assert len(examined()) == 2
 
 
 def _noting(function, name, called):

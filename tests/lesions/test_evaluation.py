@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.references import lesions as reference
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.lesions.evaluation import Fold, accuracy_confidence, evaluate, mean_dice, weighted_areas
+from weakspot.lesions.telling import brier_estimate, dice_estimate
 from weakspot.statistics.ranking import auroc
 
 
@@ -59,7 +60,7 @@ def test_mean_of_the_folds_and_intervals_over_patients():
     assert told.spearman["size"] == pytest.approx(-1)
     apart, (apart_low, apart_high) = told.difference("good", "poor")
     assert apart == pytest.approx(told.area["good"] - told.area["poor"]) and 0 < apart_low < apart < apart_high
-    assert told.difference("good", "good") == (0.0, (0.0, 0.0))
+    assert told.few == "" and np.isnan(told.difference("good", "good")[1]).all()
 
 
 def test_an_interval_over_patients_is_wider_where_lesions_of_a_patient_are_alike():
@@ -84,6 +85,68 @@ def test_the_interval_covers_as_often_as_it_says():
         low, high = evaluate([own], replicates=200).interval["m"]
         inside += low <= 0.7602 <= high
     assert 88 <= inside <= 99
+
+
+def small_fold(wrong, owners, unsure):
+    patients = np.unique(owners)
+    return Fold(
+        {"m": np.array(unsure, float)}, np.array(wrong), np.array(owners), np.ones(len(wrong), int), patients,
+        np.full(len(patients), np.nan),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "true", "kind"),
+    [("a", "abcde", "false"), ("aaaaaa", "abcde", "false"), ("abcd", "abcde", "false"), ("abcde", "ab", "true")],
+)
+def test_too_few_patients_give_no_interval_but_say_why(wrong, true, kind):
+    """Each letter is a lesion of the patient of that name: lesions of one patient do not count as several."""
+    owners = [*wrong, *true]
+    unsure = np.random.default_rng(0).random(len(owners))
+    told = evaluate([small_fold(np.arange(len(owners)) < len(wrong), owners, unsure)], replicates=20)
+    assert np.isnan(told.interval["m"]).all() and 0 <= told.area["m"] <= 1
+    few = len(set(wrong if kind == "false" else true))
+    assert told.few == f"no interval: it takes 5 patients with {kind} positives, here are {few}"
+
+
+def test_each_fold_needs_two_patients_to_resample():
+    def folds(sizes):
+        for size in sizes:
+            owners = [f"p{number}" for number in range(size)] * 2
+            unsure = np.random.default_rng(size).random(2 * size)
+            yield small_fold(np.arange(2 * size) < size, owners, unsure)
+
+    assert evaluate(list(folds([4, 3])), replicates=20).few == ""
+    assert "two in each fold, here are 6, 1" in evaluate(list(folds([6, 1])), replicates=20).few
+    assert "here are 2, 2" in evaluate(list(folds([2, 2])), replicates=20).few
+
+
+def test_an_area_that_no_replicate_changes_has_no_interval():
+    fold = small_fold([True] * 6 + [False] * 6, [*"abcdef"] * 2, [*range(7, 13), *range(6)])
+    told = evaluate([fold], replicates=50)
+    assert told.area["m"] == 1 and told.few == "" and np.isnan(told.interval["m"]).all()
+
+
+@pytest.mark.parametrize(
+    ("dice", "why"),
+    [
+        ([0.2, 0.9, np.nan, 0.4, 0.5], "takes 5 patients, here are 4"),
+        ([1.0] * 6, "the same however patients are drawn"),
+        ([0.2, 0.9, 0.1, 0.4, 0.5], ""),
+    ],
+)
+def test_dice_says_why_it_has_no_interval(dice, why):
+    told = dice_estimate(np.array(dice))
+    assert told.value == pytest.approx(np.nanmean(dice))
+    assert (told.low is None) == bool(why) and why in told.about
+
+
+def test_the_brier_score_of_few_patients_has_no_interval():
+    said, wrong, owners = np.array([0.1, 0.9, 0.3, 0.6]), np.array([False, True, False, False]), np.array([*"abcd"])
+    told = brier_estimate(said, wrong, owners, "error")
+    assert told.low is None and told.about == "error; no interval: it takes 5 patients, here are 4"
+    twice = brier_estimate(np.tile(said, 2), np.tile(wrong, 2), np.array([*"abcdefgh"]), "error")
+    assert twice.value == pytest.approx(told.value) and twice.low < twice.value < twice.high
 
 
 def test_dice_leaves_out_patients_without_any():

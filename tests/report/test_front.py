@@ -5,9 +5,11 @@ import pytest
 
 from tests.report.samples import HOSTILE
 from weakspot.core.finding import Estimate, Finding, Picture, table_of
+from weakspot.core.run import Run
 from weakspot.data.images import png
 from weakspot.questions import QUESTIONS
 from weakspot.report.answers import SENTENCES, answer, by_room
+from weakspot.report.page import build_page
 from weakspot.report.recipes import RECIPES, figures
 from weakspot.report.steps import next_steps
 from weakspot.report.worst import worst
@@ -69,6 +71,12 @@ def test_coverage_is_answered_without_a_verdict_and_from_the_most_telling_criter
     assert told.startswith("Nobody can say from coverage alone. Test inputs reach 50 % of what importance driven")
 
 
+def test_a_number_that_is_not_known_is_left_out_of_the_answer():
+    numbers = {"coverage": Estimate(0.5, about="share"), "unseen": Estimate(None), "coverage_of_training": NUMBER}
+    told = said(answer("coverage", [Finding("coverage.neuron_coverage", summary=numbers)]).sentence)
+    assert told == "Nobody can say from coverage alone. Test inputs reach 50 % of what neuron coverage counts."
+
+
 def test_pairs_without_intervals_are_answered_too():
     numbers = {"confused": Estimate(3), "pairs": Estimate(45), "biased": Estimate(11)}
     told = said(answer("classes", [Finding("classes.output_pairs", summary=numbers)]).sentence)
@@ -114,11 +122,22 @@ def test_a_pair_by_the_outputs_alone_is_told_by_its_leaning():
     assert "give 25 % to the other" in found.told.replace("\u00a0", " ")
 
 
+def test_of_several_labels_none_is_taken_for_another(tmp_path):
+    run = Run.create(tmp_path / "run")
+    run.describe(subject={"task": "multilabel"}, data={})
+    run.save(pairs())
+    (found,) = build_page(run).worst
+    assert found.title == "“c” is predicted beside “b”"
+    told = found.told.replace("\u00a0", " ")
+    assert told.startswith("Both are predicted for 30 % of the inputs with “b” and without “c”, and for")
+    assert told.endswith("of those with “c” and without “b”.") and "taken for" not in told
+
+
 def test_coverage_is_never_among_the_worst():
     assert worst([Finding("coverage.holes", media={"hole 1": PICTURE})]) == []
 
 
-def test_strips_of_the_worst_class_come_first():
+def test_the_worst_class_is_shown_with_its_own_strips():
     strips = Finding(
         "robustness.strips",
         table=table_of({"id": np.array(["x", "y"]), "answers": np.array(["1 2", "1 3"])}),
@@ -127,7 +146,9 @@ def test_strips_of_the_worst_class_come_first():
     truth = {"id": np.array(["x", "y"]), "weak": np.array([True, True]), "target": np.array(["dog", "cat"])}
     known = Finding("robustness.known", table=table_of(truth))
     found = worst([classes_table(), strips, known])[0]
-    assert [picture.name for picture in found.pictures] == ["y", "x"]
+    assert [picture.name for picture in found.pictures] == ["y"]
+    unknown = worst([classes_table(), strips])[0]
+    assert [picture.name for picture in unknown.pictures] == ["x", "y"]
 
 
 def test_without_classes_the_lucky_inputs_are_told():
@@ -150,6 +171,8 @@ def test_steps_rest_on_what_was_found():
     assert told[1].startswith("Add the 7 inputs that are right only by luck")
     assert told[2].startswith("Label the inputs that Gini ranks first (q, p …)")
     assert "holes" in told[3] and "policy" in told[4] and len(told) == 5
+    nowhere = Finding("coverage.idc", media={"hole 1": PICTURE}, arrays={"hole_training_inputs": np.array([0, 0])})
+    assert "policy" in next_steps([nowhere])[0].text
 
 
 def test_nothing_found_nothing_to_do():

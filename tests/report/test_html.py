@@ -40,6 +40,14 @@ def test_the_head_names_the_model_its_task_and_its_data(run: Run) -> None:
     assert MODEL not in head
 
 
+def test_the_head_tells_of_samples_that_were_left_out(run: Run) -> None:
+    skipped = {"a.png": "a.png is empty", "b.png": "b.png is empty"}
+    run.describe(subject={"model": "Net"}, data={"test": {"samples": 298, "skipped": skipped}, "train": {"samples": 9}})
+    head = flat(read(render(run)).one("header").text)
+    assert "Data: test 298 samples, 2 left out" in head and "Data: train 9 samples" in head
+    assert head.count("left out") == 1
+
+
 def test_the_overview_has_each_finding_with_its_first_number_and_a_link(run: Run) -> None:
     page = read(render(run))
     lines = {line.all("a")[0].attributes["href"]: line.text for line in page.one("nav").all("li")}
@@ -216,6 +224,14 @@ def test_a_finding_of_another_model_or_other_data_is_marked(run: Run) -> None:
     assert len(warnings) == 2
     assert "another model (fingerprint dddddddddddd)" in warnings[0]
     assert "data (fingerprint eeeeeeeeeeee)" in warnings[1]
+
+
+def test_a_question_that_was_asked_of_other_data_alone_is_out_of_date_and_not_unasked(run: Run) -> None:
+    run.save(Finding("causes.old", provenance=provenance(data="e" * 64)))
+    front = read(render(run)).all("section", class_="front")[0]
+    unasked, old = (flat(node.text) for node in front.all("p", class_="quiet"))
+    assert unasked.startswith("Not asked in this run:") and "Why does it fail" not in unasked
+    assert old.startswith("Out of date") and old.endswith("Why does it fail, and what should it be retrained on?")
 
 
 def test_a_finding_with_nothing_but_a_name_is_shown(run: Run) -> None:

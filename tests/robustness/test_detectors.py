@@ -20,6 +20,7 @@ from weakspot.robustness.guard import Guard, content_ids
 from weakspot.robustness.learning import Detector
 from weakspot.robustness.neighbours import NeighbourAccuracy, NeighbourTolerance, SquaredError
 from weakspot.robustness.room import steps
+from weakspot.robustness.understanding import ClassRobustness
 from weakspot.statistics import detection
 
 
@@ -120,6 +121,28 @@ def test_impossible_options_are_refused(options, message):
         WeakDetector(**options)
 
 
+@pytest.mark.parametrize(("cutoff", "said", "weak_share"), [(0.0, "strong", 0), (0.99, "weak", 1)])
+def test_where_nothing_can_be_learnt_the_other_questions_go_on(subject, tmp_path, cutoff, said, weak_share):
+    """A net that is always right, and one that never is."""
+    always = limited(digits.train(), 30).read(np.arange(30))
+    with torch.no_grad():
+        answers = subject.model(always.inputs).argmax(1).numpy()
+    source = ArraySource(always.inputs.numpy(), answers if said == "strong" else (answers + 1) % 10)
+    asked = steps({"neighbours": {"brightness": 0.001}, "looks": 6, "cutoff": cutoff, "judge": "test",
+                   "detector": {"queries": 2, "folds": 2, "epochs": 1}})  # fmt: skip
+    run = Run.create(tmp_path / "run")
+    Plan.of([*asked, Step.of(ClassRobustness, looks=2)]).run(subject, {"train": source, "test": source}, run)
+    for name in ("weak_detector", "detector_evaluation", "weak_inputs"):
+        found = run[f"robustness.{name}"]
+        detector = found.summary["detector"]
+        assert detector.value is None and f"all 30 training inputs are {said} at" in detector.about
+        assert found.table is None and set(found.summary) <= {"weak_share", "detector", "inputs"}
+        assert "weak_share" not in found.summary or found.summary["weak_share"].value == weak_share
+    assert "robustness.class_robustness" in run
+    with pytest.raises(ConfigError, match=f"detector has learnt nothing: .*all 30 training inputs are {said} at"):
+        Guard.load(run, subject)
+
+
 class TestGuard:
     @pytest.mark.parametrize("mode", ["white_box", "queries", "together"])
     def test_it_says_what_the_examination_said(self, guarded, subject, detector, mode):
@@ -148,6 +171,19 @@ class TestGuard:
         whole, alone = guard(inputs), guard(inputs[3:4])
         assert whole.probability[3] == pytest.approx(alone.probability[0], abs=1e-5)
         assert len(set(content_ids(inputs))) == 6
+
+    @pytest.mark.parametrize("mode", ["white_box", "queries", "together", "black_box"])
+    @pytest.mark.parametrize("value", [np.nan, np.inf, 255.0])
+    def test_what_the_detector_cannot_know_is_called_weak(self, guarded, subject, mode, value):
+        batch = limited(digits.test(), 200).read(np.arange(6))
+        guard, inputs = Guard.load(guarded, subject, mode=mode), batch.inputs.numpy().copy()
+        usual = guard(inputs, batch.ids)
+        inputs[2, 0, 3, 3] = value
+        judged = guard(inputs, batch.ids)
+        assert judged.weak[2] and np.isnan(judged.probability[2])
+        others = np.arange(6) != 2
+        np.testing.assert_allclose(judged.probability[others], usual.probability[others], atol=1e-6)
+        assert (judged.weak[others] == usual.weak[others]).all()
 
     def test_the_model_comes_back_as_it_was(self, guarded, subject):
         subject.model.train()
@@ -257,6 +293,15 @@ class TestNumbers:
                 answers = subject.model(look.images(batch.inputs, batch.ids, number)) - batch.targets
                 right.append(answers.double().numpy() ** 2 <= 3 * (residual**2).mean())
         np.testing.assert_allclose(table["accuracy"], np.mean(right, axis=0))
+
+    def test_the_weak_share_is_known_where_nothing_can_be_learnt(self, driving, tmp_path):
+        """All numbers are within a wide tolerance of the training data's error."""
+        subject, source = driving
+        asked = steps({"neighbours": {"brightness": 0.001}, "tolerance": 50, "looks": 3, "detector": {"sample": 60}})
+        run = Run.create(tmp_path / "run")
+        Plan.of(asked).run(subject, {"train": source, "test": source}, run)
+        assert "all 60 training inputs are strong" in run["robustness.weak_detector"].summary["detector"].about
+        assert run["robustness.detector_evaluation"].summary["weak_share"].value == 0
 
     def test_the_white_box_detector_reads_raw_features(self, driving, tmp_path):
         subject, source = driving

@@ -5,15 +5,17 @@ import importlib.util
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from tests.references.robustness import neighbour_accuracy
-from weakspot import Subject, examine
+from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.options import OptionError
 from weakspot.core.source import limited
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
-from weakspot.looks import Rotate, Shift
-from weakspot.robustness.neighbours import NeighbourAccuracy, accuracy_bounds
+from weakspot.looks import Blur, Fog, Rain, Rotate, Shift
+from weakspot.robustness.neighbours import NeighbourAccuracy, NeighbourTolerance, accuracy_bounds
 from weakspot.robustness.room import steps
 
 VARIATION = Rotate(20) & Shift(1)
@@ -85,6 +87,65 @@ def test_bad_options_are_refused():
         NeighbourAccuracy(looks=0)
     with pytest.raises(ConfigError, match="not made by 'spin': There are rotate, shift"):
         steps({"neighbours": {"spin": 3}})
+
+
+class Brightest(nn.Module):
+    """Where the brightest pixel is, x and y: right wherever the image is moved to."""
+
+    def forward(self, images):
+        place = images.flatten(1).argmax(1)
+        return torch.stack([place % 8, place // 8], 1).float()
+
+
+@pytest.fixture(scope="module")
+def points():
+    """One bright pixel in each image; the keypoint is where it is."""
+    images, places = np.zeros((12, 1, 8, 8), np.float32), np.random.default_rng(0).integers(2, 6, (12, 2))
+    images[np.arange(12), 0, places[:, 1], places[:, 0]] = 1
+    subject = Subject(Brightest(), task="keypoints", bounds=(0, 1))
+    return subject, ArraySource(images, places.astype(np.float32) + 0.1)
+
+
+@pytest.mark.parametrize("variation", [Rotate(5), Blur() & Shift(1), Rain() | (Fog() & Rotate(5))])
+def test_images_are_not_moved_under_their_keypoints(points, variation, tmp_path):
+    """Before any pass: the training data are not looked at."""
+    subject, source = points
+    run = Run.create(tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"move nothing \(blur, brightness, contrast, noise, jpeg, rain, fog\)"):
+        plan = Plan.of([Step.of(NeighbourTolerance, variation=variation, looks=3)])
+        plan.run(subject, {"train": source, "test": source}, run)
+    assert not run.names()
+
+
+def test_keypoints_are_asked_with_what_moves_nothing(points, tmp_path):
+    subject, source = points
+    for number, asked in enumerate([{"neighbours": {"brightness": 0.2}}, {}]):
+        run = Run.create(tmp_path / f"run{number}")
+        plan = Plan.of(steps({"tolerance": 3, "looks": 3, **asked}))
+        plan.run(subject, {"train": source, "test": source}, run)
+        assert run["robustness.neighbour_tolerance"].summary["weak_share"].value == 0
+
+
+def test_numbers_need_a_tolerance(points, tmp_path):
+    subject, source = points
+    with pytest.raises(ConfigError, match="the subject's task is keypoints: give `tolerance`, such as 3"):
+        Plan.of(steps({"looks": 3})).run(subject, {"test": source}, Run.create(tmp_path / "run"))
+    with pytest.raises(ConfigError, match="in Python ask NeighbourTolerance"):
+        examine(subject, source, [NeighbourAccuracy(looks=3)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lokks": 3}, "robustness has no option 'lokks'; did you mean 'looks'.*it has: neighbours, tolerance"),
+        ({"variation": {"rotate": 3}}, "robustness has no option 'variation'; it has: neighbours,"),
+        ({"detector": {"epoch": 3}}, "detector has no option 'epoch'; did you mean 'epochs'.*it has: looks,"),
+    ],
+)
+def test_unknown_options_are_told_as_a_configuration_names_them(options, message):
+    with pytest.raises(OptionError, match=message) as caught:
+        steps(options)
+    assert "variation," not in str(caught.value)
 
 
 def test_real_net_agrees_with_stored_predictions(svhn_net, svhn, shared):

@@ -80,5 +80,15 @@ def test_intervals_hold_what_they_promise(size):
 
 def test_average_precision_at_its_ends():
     assert average_precision_interval(1.0, 20).high == 1
+    assert average_precision_interval(0.0, 20).low == 0
+
+
+def test_the_interval_of_average_precision_holds_the_area():
+    for area in (0.00001, 0.002, 0.5, 0.998, 0.99999):
+        low, high = average_precision_interval(area, 120)
+        assert low <= area <= high
+
+
+def test_average_precision_of_nothing_true():
     with pytest.raises(DataError, match="at least one true entry"):
         average_precision_interval(0.5, 0)

@@ -71,6 +71,7 @@ def test_cost_effectiveness_by_hand() -> None:
     assert curve.optimal_area == pytest.approx(np.trapezoid(curve.optimal, curve.cost)) == 0.75
     assert curve.gain == pytest.approx(0.25)
     assert curve.shortfall == pytest.approx(1 / 6)
+    assert cost_effectiveness([3, 2, 1, 1, 1, 1], [True, False, False, False, False, False]).shortfall == 0
 
 
 @given(st.permutations([True, True, False, False, False]), st.permutations([2, 2, 2, 1, 1]))

@@ -98,6 +98,14 @@ def test_nothing_to_extrapolate_from_gives_nothing_unseen(counts: list[int]) -> 
     assert estimate.completeness == 1
 
 
+@pytest.mark.parametrize(("counts", "inputs"), [([1, 0, 0], 1), ([0, 0], 0)])
+def test_fewer_than_two_inputs_tell_nothing_of_the_unseen(counts: list[int], inputs: int) -> None:
+    estimate = unseen_targets(counts, inputs)
+    told = (estimate.unseen, estimate.low, estimate.high, estimate.variance, estimate.completeness)
+    assert estimate.seen == sum(counts) and np.isnan(told).all()
+    assert unseen_targets([1, 1], inputs=1).unseen == 0  # none are left
+
+
 def test_no_more_can_be_unseen_than_targets_are_left() -> None:
     estimate = unseen_targets([1] * 30 + [0] * 5, inputs=100)
     assert (estimate.unseen, estimate.low, estimate.high) == (5, 5, 5)

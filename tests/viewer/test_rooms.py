@@ -36,7 +36,7 @@ def samples(client, filters, **query):
 def test_the_overview_tells_answers_and_numbers(browser, run):
     told = got(browser, "/api/run")
     assert told["runs"][0]["subject"]["model"] == "EyeNet"
-    assert told["runs"][0]["splits"]["test"] == {"samples": 100}
+    assert told["runs"][0]["splits"]["test"] == {"samples": 100, "skipped": 0}
     assert told["runs"][0]["sampled"][:3] == ["test", "train", "improvement"]
     assert told["runs"][0]["damaged"] == []
     assert [page["page"] for page in told["pages"]] == [
@@ -128,6 +128,9 @@ def test_pairs_by_the_outputs_alone_have_the_page_of_pairs(tmp_path):
     assert "pairs" in [page["page"] for page in got(client, "/api/run")["pages"]]
     told = got(client, "/api/pairs")
     assert (told["finding"], [row["leaning"] for row in told["pairs"]]) == ("classes.output_pairs", [0.3, 0.1])
+    assert not told["several_labels"]
+    made.describe(subject={"task": "multilabel"}, data={})
+    assert got(client, "/api/pairs")["several_labels"]
 
 
 def test_weak_inputs_and_their_strips(browser, run):

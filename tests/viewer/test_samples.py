@@ -149,6 +149,29 @@ def test_filters(client, filters, expected):
 
 
 @pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (["target:has:1"], ["b", "c"]),
+        (["target:has:10"], ["a", "c"]),
+        (["target:has:10 + 1"], ["c"]),
+        (["target:has:Cat"], ["d"]),
+        (["predicted:has:1"], ["a"]),
+        (["note:has:1"], ["a", "b"]),
+    ],
+)
+def test_of_several_labels_a_filter_asks_for_whole_ones(tmp_path, filters, expected):
+    run = Run.create(tmp_path / "run")
+    run.describe(subject={"task": "multilabel"}, data={"test": {"fingerprint": DATA["test"]}})
+    save(run, "a.first", {
+        "id": list("abcd"),
+        "target": ["10", "1 + 2", "1 + 10", "cat+dog"],
+        "predicted": ["2;1", "", "11", "10+12"],
+        "note": ["10", "1", "", "cat"],
+    })  # fmt: skip
+    assert ids(client_of(run.folder), filter=filters) == expected
+
+
+@pytest.mark.parametrize(
     ("sort", "expected"),
     [
         ("score", ["s3", "s1", "ünïcode/<b>", "=cmd", "S2"]),

@@ -65,29 +65,38 @@ class Errors(Probe):
         """Every sample: whether it is wrong, by how much, and what was taken for what."""
         rows = self.answers.read()
         numeric = self.setting.task in NUMERIC
-        about, limit = "share of the images that the model answers wrongly", {}
+        limit = {}
         arrays: dict[str, np.ndarray] = {}
         if numeric:
             above = error_threshold(rows["error"], threshold=self.threshold, quantile=self.quantile)
-            limit = {"threshold": Estimate(above, about="error above which an answer counts as wrong")}
+            rule = f": the {self.quantile:g} quantile of these errors" if self.threshold is None else ""
+            limit = {"threshold": Estimate(above, about=f"error above which an answer counts as wrong{rule}")}
             wrong, columns = rows["error"] > above, {"error": rows["error"]}
-            about = "share of the images whose error exceeds the threshold"
             arrays = {"answer": rows["predicted"], "target": rows["target"]}
         else:
             wrong = np.asarray(rows["wrong"])
             columns = {name: np.array(values) for name, values in _answers(rows, self.setting).items()}
         kinds = np.where(wrong, error_kinds(rows, self.setting), "")
-        low, high = wilson_interval(int(wrong.sum()), len(wrong))
         return self.finding(
             summary={
                 "errors": Estimate(int(wrong.sum()), about="error-inducing images"),
-                "error_share": Estimate(float(wrong.mean()), float(low), float(high), 0.95, about),
+                "error_share": self._share(wrong),
                 **limit,
                 "inputs": Estimate(len(wrong), about="samples examined"),
             },
             table={"id": rows.ids, "wrong": wrong, "kind": kinds, **columns, **metadata_columns(rows)},
             arrays=arrays,
         )
+
+    def _share(self, wrong: np.ndarray) -> Estimate:
+        """How many are wrong; without an interval where the rule itself says how many."""
+        about = "share of the images that the model answers wrongly"
+        if self.setting.task in NUMERIC:
+            about = "share of the images whose error exceeds the threshold"
+            if self.threshold is None:
+                return Estimate(float(wrong.mean()), about=f"{about}: by its rule, not measured; give a threshold")
+        low, high = wilson_interval(int(wrong.sum()), len(wrong))
+        return Estimate(float(wrong.mean()), float(low), float(high), 0.95, about)
 
 
 def _answers(rows: RowTable, setting: Setting) -> dict[str, list[str]]:

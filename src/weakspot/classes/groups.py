@@ -79,7 +79,7 @@ class GroupFairness(Probe):
         gaps = accuracy_gaps(accuracy, confidence=self.confidence)
         members = class_members(number, len(names))[:, kept]
         return self.finding(
-            summary={**told, **_summary(accuracy, gaps, self.confidence)},
+            summary={**_summary(accuracy, gaps, self.confidence), **told},
             table={**gap_columns(accuracy, gaps), **self._inner(seen, members, gaps.pairs)},
         )
 

@@ -14,6 +14,7 @@ from weakspot.classes.distance import class_tree
 from weakspot.classes.pairs import pair_classes, pair_values, suspicious
 from weakspot.classes.study import OutputStudy, PairStudy, Ranking, Study
 from weakspot.core.finding import Estimate
+from weakspot.statistics import wilson_interval
 
 MOST_ROWS = 100_000
 """Rows of the table: the nearest pairs. The arrays hold all."""
@@ -42,18 +43,19 @@ def summary(
 
 
 def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str, Estimate]:
-    """What was compared, and how many pairs are reported."""
+    """How many pairs are reported, and what was compared."""
     left_out = np.setdiff1d(np.arange(len(sizes)), study.classes).tolist()
     listed = _listed([f"{names[number]} ({sizes[number]})" for number in left_out])
-    told = {
-        "classes": Estimate(len(study.classes), about="classes with enough predicted images to be ranked"),
-        "not_ranked": Estimate(len(left_out), about=f"classes left out, with their images: {listed or 'none'}"),
-        "pairs": Estimate(int(study.confused.size), about="pairs of ranked classes"),
-        "confused": Estimate(int(study.confused.sum()), about=f"pairs reported as confused, cutoff {study.cutoff}"),
-    }
+    about = f"of {study.confused.size} pairs are reported as confused, cutoff {study.cutoff}"
+    told = {"confused": Estimate(int(study.confused.sum()), about=about)}
     if study.biased is not None:
         told["biased"] = Estimate(int(study.biased.sum()), about="pairs reported as treated unequally")
-    return told
+    return {
+        **told,
+        "pairs": Estimate(int(study.confused.size), about="pairs of ranked classes"),
+        "classes": Estimate(len(study.classes), about="classes with enough predicted images to be ranked"),
+        "not_ranked": Estimate(len(left_out), about=f"classes left out, with their images: {listed or 'none'}"),
+    }
 
 
 def outputs_summary(study: PairStudy, outputs: OutputStudy | None) -> dict[str, Estimate]:
@@ -86,14 +88,22 @@ def ranking_summary(what: str, ranking: Ranking | None) -> dict[str, Estimate]:
     return {
         f"{what}_true_positives": Estimate(found.true_positives, about=f"reported pairs with true {what}"),
         f"{what}_false_positives": Estimate(found.false_positives, about=f"reported pairs without true {what}"),
-        f"{what}_precision": Estimate(_number(found.precision), about="share of the reported pairs that are true"),
-        f"{what}_recall": Estimate(_number(found.recall), about="share of the true pairs that are reported"),
+        f"{what}_precision": _share(found.true_positives, found.reported, "share of the reported pairs that are true"),
+        f"{what}_recall": _share(found.true_positives, found.true, "share of the true pairs that are reported"),
         f"{what}_chance": Estimate(_number(found.by_chance), about="true positives of a random report of that length"),
-        f"{what}_top_precision": Estimate(_number(top.precision), about="precision of the top 1 % of the pairs"),
+        f"{what}_top_precision": _share(top.true_positives, top.reported, "precision of the top 1 % of the pairs"),
         f"{what}_correlation": Estimate(_number(ranking.correlation), about=f"Spearman's, of score and true {what}"),
         f"{what}_gain": Estimate(gain, about="area under the cost-effectiveness curve over random"),
         f"{what}_shortfall": Estimate(shortfall, about="share of the optimal area that is missing"),
     }
+
+
+def _share(some: int, pairs: int, about: str) -> Estimate:
+    """With Wilson's interval, as if pairs were independent; they share classes, so it is rather too narrow."""
+    if not pairs:
+        return Estimate(None, about=about)
+    low, high = wilson_interval(some, pairs)
+    return Estimate(some / pairs, float(low), float(high), 0.95, f"{about}; interval as if pairs were independent")
 
 
 def named_pairs(

@@ -34,7 +34,7 @@ from weakspot.core.errors import ConfigError
 if TYPE_CHECKING:
     from weakspot.cli.config import Config
 
-app = typer.Typer(cls=question("cluster"), no_args_is_help=True)
+app = typer.Typer(cls=question("cluster"))
 app.command("cluster", help=asking_alone("causes"))(ask_command("causes"))
 app.command()(retrain)
 

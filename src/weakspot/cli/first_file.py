@@ -55,15 +55,18 @@ def _subject_lines(subject: Mapping[str, Any], trial: Trial, better: Sequence[Al
         "model": "module:name of a class, function or module, or a file .pt2 or .onnx",
         "arguments": "for the class or function",
         "weights": "safetensors, or a state dict",
-        "task": "or multilabel, regression, keypoints, segmentation",
+        "task": "classification, multilabel, regression, keypoints or segmentation",
         "classes": "names in the order of the outputs, how many, or a file with one name per line",
         "scores": f"or probabilities: say which; the outputs of one batch {alike}look like probabilities",
         "bounds": f"smallest and largest value of an input; one batch lies from {low:.4g} to {high:.4g}",
         "preprocess": "module:function, or numbers; from inputs as in the data to what the model wants",
         "output": "which part of what the model gives",
         "device": "a GPU when there is one",
+        "fingerprint": "name and version: change it whenever the function answers otherwise",
     }
     suggested: dict[str, Any] = {"task": "classification", "scores": "logits", "bounds": [0, 1], "device": "auto"}
+    if subject.get("task") in ("regression", "keypoints"):
+        del suggested["scores"]
     lines = []
     for key, word in words.items():
         if key in subject:

@@ -20,7 +20,7 @@ PolicyOption = Annotated[
 ]
 Baseline = Annotated[Path | None, typer.Option(help="The Run to compare with, instead of the policy's own.")]
 
-evidence = typer.Typer(cls=question("write"), no_args_is_help=True)
+evidence = typer.Typer(cls=question("write"))
 
 
 def register(app: typer.Typer) -> None:
@@ -134,7 +134,7 @@ def _print(found: "Comparison", *, every: bool) -> None:
     from weakspot.cli.printing import print_table
 
     rows = [
-        [one.finding, one.name, f"{one.before:.4g}", f"{one.after:.4g}", _interval(one), one.verdict, one.how]
+        [one.finding, one.name, _number(one.before), _number(one.after), _interval(one), one.verdict, one.how]
         for one in found.differences
         if every or one.low is not None
     ]
@@ -147,4 +147,13 @@ def _print(found: "Comparison", *, every: bool) -> None:
 
 def _interval(one: "Difference") -> str:
     interval = "" if one.low is None or one.high is None else f" ({one.low:+.4g} to {one.high:+.4g})"
-    return f"{one.difference:+.4g}{interval}"
+    return f"{_number(one.difference, sign='+')}{interval}"
+
+
+def _number(value: float, *, sign: str = "") -> str:
+    """Four digits, of whole numbers all.
+
+    >>> _number(60000.0), _number(0.123456, sign="+")
+    ('60000', '+0.1235')
+    """
+    return f"{value:{sign}.0f}" if value.is_integer() else f"{value:{sign}.4g}"

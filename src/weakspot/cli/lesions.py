@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from weakspot.core.finding import Finding
     from weakspot.core.run import Run
 
-app = typer.Typer(cls=question("sample"), no_args_is_help=True)
+app = typer.Typer(cls=question("sample"))
 app.command("sample", help=asking_alone("lesions"))(ask_command("lesions", samples_per_batch=1))
 
 RunFolders = Annotated[list[Path], typer.Argument(help="The folders of one Run or several, one per fold.")]

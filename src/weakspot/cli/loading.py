@@ -2,9 +2,10 @@
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +63,30 @@ def load(
     with modules_beside(folder):
         subject, notes = load_subject(config, folder, device=device)
         data: dict[str, Source] = {}
+        classes: dict[str, Sequence[str]] = {}
         for split, entry in sorted(config.data.items(), key=lambda item: item[1].attack is not None):
             with named(config, "data", split):
                 if entry.attack is None:
                     source = load_source(split, entry, folder, subject, config.subject)
                     notes += [f"{split}: {remark}" for remark in getattr(source, "remarks", ())]
+                    if subject.task in ("classification", "multilabel"):
+                        classes[split] = getattr(source, "classes", None) or ()
+                        _check_alike(classes)
                     data[split] = limited(source, limit)
                 else:
                     data[split] = attacked_split(entry, data, subject, sets)
     return Loaded(subject, data, tuple(notes))
+
+
+def _check_alike(classes: Mapping[str, Sequence[str]]) -> None:
+    """Refuse splits that number their classes differently: each counts those it finds, unless they are named."""
+    known = {split: tuple(names) for split, names in classes.items() if names}
+    for (one, first), (other, second) in pairwise(known.items()):
+        if first != second:
+            raise ConfigError(
+                f"{one} has the classes {shortened(list(first))} and {other} {shortened(list(second))}, so one number "
+                "would mean two classes: name all classes under subject, in the order of the outputs"
+            )
 
 
 def load_subject(config: Config, folder: Path, *, device: str | None = None) -> tuple[Subject, list[str]]:

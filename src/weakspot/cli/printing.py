@@ -24,12 +24,18 @@ def finding_entry(finding: "Finding") -> dict[str, Any]:
 def print_finding(finding: "Finding", rows: int) -> None:
     """Name, summary, and so many rows of the table."""
     typer.echo(f"\n{finding.name}: {finding.about}")
-    width = max([20, *map(len, finding.summary)])
-    for name, estimate in finding.summary.items():
-        typer.echo(printable(f"  {name:<{width}} {estimate!s:<28} {estimate.about}"))
+    names, values = list(finding.summary), list(map(str, finding.summary.values()))
+    width, wide = max([20, *map(len, names)]), max([28, *map(len, values)])
+    for name, value, estimate in zip(names, values, finding.summary.values(), strict=True):
+        typer.echo(printable(f"  {name:<{width}} {value:<{wide}} {estimate.about}"))
     if rows and finding.table is not None:
         shown = finding.table.slice(0, rows)
-        print_table(shown.column_names, [list(map(str, row.values())) for row in shown.to_pylist()])
+        print_table(shown.column_names, [list(map(_cell, row.values())) for row in shown.to_pylist()])
+
+
+def _cell(value: Any) -> str:
+    """As in a table that people read: six digits of a float; all are in the Finding."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -100,10 +106,18 @@ def print_ways(tried: Sequence["Tried"]) -> None:
     rows = [
         [way.way, "", "", way.trouble]
         if way.per_second is None or way.speedup is None
-        else [way.way, f"{way.per_second:,.0f}/s", f"{way.speedup:.2f}×", _changes(way.changed)]
+        else [way.way, f"{way.per_second:,.0f}/s", _speedup(way), _changes(way.changed)]
         for way in tried
     ]
     print_table(["way", "samples", "speed", "against float32"], rows)
+
+
+def _speedup(way: "Tried") -> str:
+    """With the range of the repeats, and "not sure" where some were faster and some slower than the plain way."""
+    if way.slowest is None or way.fastest is None:
+        return f"{way.speedup:.2f}×"
+    doubt = "" if way.sure else ", not sure"
+    return f"{way.speedup:.2f}× ({way.slowest:.2f} to {way.fastest:.2f}){doubt}"
 
 
 def _changes(changed: Mapping[str, float]) -> str:

@@ -38,6 +38,9 @@ def question(asks: str) -> type[TyperGroup]:
     """A group of commands of which `asks` is meant where none is named: `weakspot causes weakspot.yaml`."""
 
     class Question(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, args or ["--help"])
+
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer keeps the types of these to itself
             if args and args[0] not in self.commands:
                 args = [asks, *args]

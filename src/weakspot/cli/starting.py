@@ -17,10 +17,12 @@ from weakspot.cli.blame import users_error
 from weakspot.cli.config import Config, checked_config
 from weakspot.cli.first_file import file_text, inline, normalise_entry
 from weakspot.cli.loading import Loaded, load, subject_of
+from weakspot.core.checking import Checked
 from weakspot.core.costs import costs
 from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
 from weakspot.core.job import Execution
 from weakspot.core.observation import Batch
+from weakspot.core.options import shortened
 from weakspot.core.plan import Plan
 from weakspot.core.source import limited
 from weakspot.core.subject import Subject
@@ -30,14 +32,19 @@ from weakspot.yaml_file import parse_yaml
 
 SAMPLES = 64
 _TRIED = Execution(batch_size=8)
-_FIRST_QUESTIONS: dict[str, dict[str, Any]] = {
-    "coverage": {"criteria": ["nc", "kmnc", "idc"]},
-    "robustness": {"neighbours": {"rotate": 15, "shift": 2}},
-    "classes": {},
-    "lesions": {},
-    "pictures": {"size": 64},
+_FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "coverage": tuple({"criteria": criteria} for criteria in (["nc", "kmnc", "idc"], ["nc", "kmnc"], ["nc"])),
+    "robustness": (
+        {"neighbours": {"rotate": 15, "shift": 2}},
+        {"neighbours": {"brightness": 0.2, "noise": 0.05}, "tolerance": 3},
+    ),
+    "classes": ({}, {"by": "outputs"}),
+    "causes": ({"select": True}, {}),
+    "lesions": ({},),
+    "pictures": ({"size": 64},),
 }
-_WITHOUT_TRAINING_DATA = {"criteria": ["nc"]}
+"""Options to begin with: the first that this model and these data allow. Numbers and keypoints may be of the place of
+things, so nothing is moved there."""
 _QUICKLY = {"robustness": {"looks": 1}, "lesions": {"samples": 2}}
 """Options with which a question is tried: enough to see whether it can be asked at all."""
 
@@ -60,9 +67,10 @@ def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Be
     loaded = load(config, file.parent)
     split = "test" if "test" in loaded.data else next(iter(loaded.data))
     source = limited(loaded.data[split], SAMPLES)
-    batch = source.read(np.arange(len(source.ids)))
+    checked = Checked(source, loaded.subject.task, None, bounds=loaded.subject.bounds)
+    batch = checked.read(np.arange(len(source.ids)))
     trial = _tried(loaded, config, batch)
-    found = _found_classes(subject, loaded, split, trial)
+    found = {**_found_classes(subject, loaded, split, trial), **_found_fingerprint(loaded, config)}
     better = _alternatives(loaded, config, batch, trial)
     text = file_text({**subject, **found}, data, _questions(_with_classes(loaded, found), trial), trial, better)
     checked_config(*parse_yaml(text, str(file)))
@@ -90,7 +98,7 @@ def _tried(loaded: Loaded, config: Config, batch: Batch) -> Trial:
         told = error if isinstance(error, WeakspotError) else users_error(error)
         if told is None:
             raise
-        hint = _channel_hint(loaded, config, batch)
+        hint = " (here with --model-output)" if "output=" in str(told) else _channel_hint(loaded, config, batch)
         raise SubjectError(f"{told}{hint} (samples are {_shape(batch.inputs.shape[1:])})") from error
 
 
@@ -114,13 +122,27 @@ def _found_classes(subject: Mapping[str, Any], loaded: Loaded, split: str, trial
     """The names that the data know, where they are as many as the outputs; else how many there are."""
     if "classes" in subject or loaded.subject.task not in ("classification", "multilabel", "segmentation"):
         return {}
-    names = getattr(loaded.data[split], "classes", None)
-    return {"classes": list(names) if names and len(names) == trial.outputs[0] else trial.outputs[0]}
+    names, count = getattr(loaded.data[split], "classes", None), trial.outputs[0]
+    if names and len(names) != count and loaded.subject.task != "segmentation":
+        raise ConfigError(
+            f"{split} has the classes {shortened(list(names))}, and the model gives {count} scores per sample: name "
+            "all classes in the order of the outputs, with --classes"
+        )
+    return {"classes": list(names) if names and len(names) == count else count}
+
+
+def _found_fingerprint(loaded: Loaded, config: Config) -> dict[str, Any]:
+    """A name for a function that has no weights to be told by; without one its Findings could not be kept."""
+    try:
+        loaded.subject.fingerprint()
+    except ConfigError:
+        return {"fingerprint": f"{config.subject.model} 1"}
+    return {}
 
 
 def _with_classes(loaded: Loaded, found: Mapping[str, Any]) -> Loaded:
     subject = copy.copy(loaded.subject)
-    if found:
+    if "classes" in found:
         named = found["classes"]
         subject.classes = tuple(map(str, range(named))) if isinstance(named, int) else tuple(named)
     return replace(loaded, subject=subject)
@@ -129,13 +151,15 @@ def _with_classes(loaded: Loaded, found: Mapping[str, Any]) -> Loaded:
 def _questions(loaded: Loaded, trial: Trial) -> dict[str, tuple[dict[str, Any], str | None]]:
     """Every question with first options, and why it cannot be asked of this model and data, if so."""
     found: dict[str, tuple[dict[str, Any], str | None]] = {}
-    for name, options in _FIRST_QUESTIONS.items():
+    for name, ways in _FIRST_QUESTIONS.items():
         if name == "lesions" and loaded.subject.task != "segmentation":
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
-        own = _WITHOUT_TRAINING_DATA if name == "coverage" and "train" not in loaded.data else options
-        found[name] = (own, _why_not(name, {**own, **_QUICKLY.get(name, {})}, loaded))
+        for options in ways:
+            found[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
+            if found[name][1] is None:
+                break
     return found
 
 

@@ -35,6 +35,8 @@ class Difference:
     high: float | None
     confidence: float | None
     how: str
+    column: str | None = None
+    """The column whose rows are paired; none where two numbers of the summaries are compared."""
 
     @property
     def verdict(self) -> str:
@@ -43,7 +45,7 @@ class Difference:
             return UNKNOWN if self.difference else NO_DIFFERENCE
         if self.low <= 0 <= self.high:
             return NO_DIFFERENCE
-        better = HIGHER_IS_BETTER.get(self.name)
+        better = HIGHER_IS_BETTER.get(self.column or self.name)
         rose = self.low > 0
         return ("higher" if rose else "lower") if better is None else "better" if rose is better else "worse"
 
@@ -73,22 +75,27 @@ def compare_runs(before: Run, after: Run, *, confidence: float = 0.95) -> Compar
 
 
 def compare_findings(before: Finding, after: Finding, *, confidence: float = 0.95) -> Iterator[Difference]:
-    """Columns over the same inputs, paired; then the numbers of the summaries."""
+    """Columns over the same inputs, paired; then the numbers of the summaries.
+
+    A column may be called like a number that means something else, as the accuracy over an input's neighbours is like
+    that of the inputs as they are: it is then told as "accuracy per input".
+    """
     paired = set()
-    for name, old, new in paired_columns(before, after):
-        paired.add(name)
-        yield _paired(before.name, name, old, new, confidence)
+    for column, old, new in paired_columns(before, after):
+        paired.add(column)
+        twice = column in before.summary and column in after.summary
+        yield _paired(before.name, f"{column} per input" if twice else column, column, old, new, confidence)
     for name in before.summary:
         if name in after.summary and SHARE_OF.get(name) not in paired:
             yield from _unpaired(before.name, name, before.summary[name], after.summary[name])
 
 
-def _paired(finding: str, name: str, old: np.ndarray, new: np.ndarray, confidence: float) -> Difference:
+def _paired(finding: str, name: str, column: str, old: np.ndarray, new: np.ndarray, confidence: float) -> Difference:
     interval = paired_difference_interval if old.dtype == bool else paired_mean_interval
     low, high = interval(old, new, confidence=confidence)
     before, after = float(old.mean()), float(new.mean())
     how = f"paired over {len(old):,} inputs"
-    return Difference(finding, name, before, after, after - before, float(low), float(high), confidence, how)
+    return Difference(finding, name, before, after, after - before, float(low), float(high), confidence, how, column)
 
 
 def _unpaired(finding: str, name: str, old: Estimate, new: Estimate) -> Iterator[Difference]:

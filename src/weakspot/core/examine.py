@@ -18,7 +18,7 @@ from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ProbeError
 from weakspot.core.files import whole_folder, writing
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution, Job, Shard
+from weakspot.core.job import Execution, Job, Shard, check_call
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress, Silent
@@ -45,6 +45,7 @@ def examine(
     `work` is a folder where finished shards are kept, so that an interrupted call goes on where it stopped; without one
     they are kept in a temporary folder.
     """
+    check_call(subject, probes)
     if work is not None:
         subject.fingerprint()  # what is kept must be known again: refuse a black box without a name
     with ExitStack() as stack:

@@ -16,8 +16,9 @@ import torch
 from weakspot._version import __version__
 from weakspot.core.checking import Checked, Usable
 from weakspot.core.digest import digest
-from weakspot.core.errors import ConfigError, SubjectError
+from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.observation import Setting
+from weakspot.core.options import shortened
 from weakspot.core.probe import Probe
 from weakspot.core.source import Source, check_ids
 from weakspot.core.subject import Subject
@@ -96,7 +97,8 @@ class Job:
         self.batch_size = execution.batch_size
         """As asked for, until the GPU's memory turns out too small for it."""
         self.setting, classes = _setting(subject, source)
-        self.source = Checked(source, subject.task, classes)
+        _check_classes(subject, source, classes)
+        self.source = Checked(source, subject.task, classes, bounds=subject.bounds)
         self._skipped = source.skipped if isinstance(source, Usable) else None
         self.probes = [_fresh(probe, self.setting) for probe in probes]
         for probe in self.probes:
@@ -205,6 +207,20 @@ def _setting(subject: Subject, source: Source) -> tuple[Setting, int | None]:
     return Setting(subject.task, subject.scores, subject.classes, layers, source.ids), subject.class_count(outputs)
 
 
+def _check_classes(subject: Subject, source: Source, count: int | None) -> None:
+    """Refuse data that number other classes than the model answers with, as a folder in which one is missing does."""
+    own = tuple(getattr(source, "classes", None) or ())
+    if not own or count is None or subject.task == "segmentation":
+        return
+    turned = subject.classes is not None and own != subject.classes and set(own) == set(subject.classes)
+    if len(own) != count or turned:
+        named = shortened(list(subject.classes)) if turned and subject.classes else f"{count} scores per sample"
+        raise DataError(
+            f"the data number the classes {shortened(list(own))}, and the model has {named}: name all classes for the "
+            "source, in the order of the outputs (classes=)"
+        )
+
+
 def _fresh(probe: Probe, setting: Setting) -> Probe:
     """A copy to fill, so that the caller's probe can be used again."""
     copied = copy.copy(probe)
@@ -212,9 +228,20 @@ def _fresh(probe: Probe, setting: Setting) -> Probe:
     return copied
 
 
+def check_call(subject: object, probes: object) -> None:
+    """Say what is missing where a model or a probe's class is given as it is."""
+    if not isinstance(subject, Subject):
+        raise ConfigError(f"expected a Subject, got {type(subject).__name__}: wrap the model, Subject(model, task=…)")
+    if not isinstance(probes, Sequence):
+        raise ConfigError(f"expected a list of probes, got {type(probes).__name__}: write [probe]")
+    for probe in probes:
+        if not isinstance(probe, Probe):
+            named = f"the class {probe.__name__} itself" if isinstance(probe, type) else type(probe).__name__
+            raise ConfigError(f"expected probes such as NeuronCoverage(), got {named}")
+
+
 def _check_fits(probe: Probe, subject: Subject) -> None:
-    if subject.task not in probe.tasks:
-        raise ConfigError(f"{probe.name()} examines {' or '.join(probe.tasks)}, the subject's task is {subject.task}")
+    probe.check_task(subject.task, vars(probe))
     needs = probe.needs
     if not subject.white_box and (needs.taps or needs.attribution):
         raise SubjectError(

@@ -19,6 +19,13 @@ from weakspot.core.look import Forward
 Side = Literal["input", "output", "activated"]
 
 _CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.Embedding, nn.MultiheadAttention, nn.RMSNorm)
+_CHANNELS_FIRST = (
+    nn.modules.conv._ConvNd,
+    nn.modules.batchnorm._NormBase,
+    nn.GroupNorm,
+    nn.modules.pooling._MaxPoolNd,
+    nn.modules.pooling._AvgPoolNd,
+)
 _WEIGHTED = (nn.Linear, nn.modules.conv._ConvNd)
 _NORMALISATIONS = frozenset({"batch_norm", "instance_norm", "group_norm", "layer_norm", "rms_norm"})
 _ACTIVATIONS = frozenset(
@@ -129,7 +136,8 @@ def list_layers(model: nn.Module, forward: Forward, inputs: Tensor) -> list[Laye
         if not given or not isinstance(given[0], Tensor) or not _has_tensor(output):
             return
         tensor = first_tensor(output, name)
-        found.append(_layer(name, uses[name], module, given[0], tensor))
+        alike = (layer.channel_dim for layer in reversed(found) if layer.shape == tensor.shape[1:])
+        found.append(_layer(name, uses[name], module, given[0], tensor, next(alike, 1)))
         watch.mark(tensor, len(found) - 1)
 
     with _hooks(model, note), torch.no_grad(), watch:
@@ -144,15 +152,17 @@ def _has_tensor(value: Any) -> bool:
     return any(isinstance(item, Tensor) for item in items)
 
 
-def _layer(name: str, use: int, module: nn.Module, given: Tensor, output: Tensor) -> Layer:
+def _layer(name: str, use: int, module: nn.Module, given: Tensor, output: Tensor, before: int) -> Layer:
+    """What one call shows; a module that does not say where its channels are has them where `before` says."""
     last = isinstance(module, _CHANNELS_LAST) or output.ndim == 2
+    first = isinstance(module, _CHANNELS_FIRST)
     return Layer(
         name=name,
         use=use,
         kind=type(module).__name__,
         shape=tuple(output.shape[1:]),
         input_shape=tuple(given.shape[1:]),
-        channel_dim=output.ndim - 1 if last else 1,
+        channel_dim=output.ndim - 1 if last else 1 if first else before,
         weighted=isinstance(module, _WEIGHTED),
     )
 

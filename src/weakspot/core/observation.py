@@ -35,7 +35,10 @@ class Batch:
     def known_targets(self) -> Tensor:
         """The true answers; an error where the data have none."""
         if self.targets is None:
-            raise DataError("this question needs the true answers, and the data have no targets: add them")
+            raise DataError(
+                f"this question needs the true answers, and the data have no targets: add them (sample {self.ids[0]!r} "
+                "has none), or leave the question out"
+            )
         return self.targets
 
     def positions_of(self, ids: Sequence[str]) -> np.ndarray:

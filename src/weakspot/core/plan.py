@@ -10,7 +10,7 @@ from weakspot._version import __version__
 from weakspot.core.checking import Usable
 from weakspot.core.digest import digest
 from weakspot.core.engine import Engine, LocalEngine
-from weakspot.core.errors import ConfigError, RunError
+from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.examine import finish, leave_out_bad, run_job
 from weakspot.core.files import remove_folder
 from weakspot.core.finding import Finding
@@ -78,14 +78,18 @@ class Plan:
         return {self.names[step.key] for step in self.steps if step.key not in self.asked}
 
     def check(self, data: Mapping[str, Source]) -> None:
-        """Refuse a plan that wants a split the data do not have, or one that its probe must not see."""
+        """Refuse a plan that wants a split that is not there, that is empty, or that its probe must not see."""
         for step in self.steps:
-            lost = [split for split in splits_behind(step.split, data) if split not in data]
+            behind = splits_behind(step.split, data)
+            lost = [split for split in behind if split not in data]
             if lost:
                 raise ConfigError(
                     f"{self.names[step.key]} needs the split {lost[0]!r}, and the data have only "
                     f"{', '.join(map(repr, data)) or 'none'}: add it under data"
                 )
+            empty = [split for split in behind if not len(data[split].ids)]
+            if empty:
+                raise DataError(f"{self.names[step.key]} needs the split {empty[0]!r}, which has no samples")
             step.probe.check_splits(step.split, step.options, data)
 
     def run(
@@ -100,12 +104,14 @@ class Plan:
     ) -> list[Finding]:
         """Work off the plan into a Run. What is there already is used again; what was begun goes on."""
         self.check(data)
+        for step in self.steps:
+            step.probe.check_task(subject.task, step.options)
         worker, found = engine or LocalEngine(), dict[str, Finding]()
         with run.locked(), subject.borrowed():
             how = settled(execution or Execution(), run.folder / "work", worker.usual_threads)
             model, there = subject.fingerprint(), findings_by_request(run)
             usable = self._usable(subject, data, run, how, progress or Silent())
-            data = with_made_splits(usable, (step.split for step in self.steps))
+            data = with_made_splits(usable, [*(step.split for step in self.steps), *_made_before(run, usable)])
             noted = {split: described(source) for split, source in data.items()}
             run.describe(
                 subject=subject.describe(), data=noted, asked=[self.names[key] for key in self.asked_in_order()]
@@ -150,6 +156,12 @@ class Plan:
         named = _renamed(finding, self.names[step.key])
         run.save(named)
         return Finding.load(run.finding_folder(named.name), table=named.table)
+
+
+def _made_before(run: Run, data: Mapping[str, Source]) -> list[str]:
+    """The splits made of others that Findings of the Run are about, and that can be made of these data again."""
+    before = (split for split in run.manifest()["data"] if split not in data)
+    return [split for split in before if all(part in data for part in splits_behind(split, data))]
 
 
 def described(source: Source) -> dict[str, Any]:

@@ -96,6 +96,12 @@ class Probe(ABC):
         """The steps whose Findings fill options of this probe, by the option's name."""
         return {}
 
+    @classmethod
+    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
+        """Refuse a kind of subject that the question makes no sense for, before anything runs."""
+        if task not in cls.tasks:
+            raise ConfigError(f"{cls.name()} examines {' or '.join(cls.tasks)}, the subject's task is {task}")
+
     @classmethod  # noqa: B027 - most probes may be asked of any data
     def check_splits(cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source]) -> None:
         """Refuse data that the question must not be asked of, before anything runs."""

@@ -53,6 +53,7 @@ class Subset:
         self._positions = np.asarray(positions, dtype=np.int64)
         ids = source.ids
         self.ids = tuple(ids[position] for position in self._positions)
+        self.classes: Sequence[str] | None = getattr(source, "classes", None)
 
     @classmethod
     def named(cls, source: Source, ids: Iterable[str]) -> "Subset":

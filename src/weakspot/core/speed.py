@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 
 import torch
 from torch import Tensor
@@ -24,19 +25,32 @@ _REPEATS = 5
 
 @dataclass(frozen=True)
 class Tried:
-    """One way: images per second, that rate as a multiple of the plain one, what it changes; or why it fails."""
+    """One way: images per second, that rate as a multiple of the plain one, what it changes; or why it fails.
+
+    `speedup` is the middle of a few comparisons with the plain way, `slowest` and `fastest` their ends: if 1 lies
+    between, it is not sure whether the way is faster. The plain way is not compared with itself.
+    """
 
     way: str
     per_second: float | None
     speedup: float | None
     changed: dict[str, float]
     trouble: str = ""
+    slowest: float | None = None
+    fastest: float | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether all comparisons say the same."""
+        return self.slowest is None or self.fastest is None or not self.slowest <= 1 <= self.fastest
 
 
 def try_ways(subject: Subject, inputs: Tensor, *, compile: bool = False) -> Iterator[Tried]:
-    """Run one batch in every way, the best of five times each; `compile` can take a minute, so only where asked."""
+    """Run one batch five times in every way, by turns with the plain way: other work on the machine then slows both.
+
+    `compile` can take a minute, so only where asked.
+    """
     there = inputs.to(subject.device)
-    base: float | None = None
     for name, ways in ALL_WAYS.items():
         if ways.compile and not compile:
             continue
@@ -45,19 +59,25 @@ def try_ways(subject: Subject, inputs: Tensor, *, compile: bool = False) -> Iter
             with twin.borrowed() as plain, torch.no_grad():
                 quick = twin.quick(compiled=True)
                 changed = disagreement(iter([there]), plain, quick, twin.task, twin.scores)
-                rate = len(there) / _seconds(quick, there)
+                tried = _timed(name, plain, quick, there, changed)
         except (WeakspotError, RuntimeError) as error:
-            yield Tried(name, None, None, {}, str(error).strip().partition("\n")[0])
-            continue
-        base = base or rate
-        yield Tried(name, rate, rate / base, changed)
+            tried = Tried(name, None, None, {}, str(error).strip().partition("\n")[0])
+        yield tried
+
+
+def _timed(way: str, plain: Forward, quick: Forward, inputs: Tensor, changed: dict[str, float]) -> Tried:
+    """The best rate of a few runs, and how each run compares with one in the plain way just before."""
+    if ALL_WAYS[way] == Ways():
+        best = min(_seconds(quick, inputs) for _ in range(_REPEATS))
+        return Tried(way, len(inputs) / best, 1.0, changed)
+    turns = [(_seconds(plain, inputs), _seconds(quick, inputs)) for _ in range(_REPEATS)]
+    ratios = [usual / taken for usual, taken in turns]
+    rate = len(inputs) / min(taken for _, taken in turns)
+    return Tried(way, rate, median(ratios), changed, slowest=min(ratios), fastest=max(ratios))
 
 
 def _seconds(forward: Forward, inputs: Tensor) -> float:
-    """The shortest of a few runs, waiting for the device each time."""
-    best = float("inf")
-    for _ in range(_REPEATS):
-        begun = time.perf_counter()
-        forward(inputs).cpu()
-        best = min(best, time.perf_counter() - begun)
-    return best
+    """How long one run takes, waiting for the device."""
+    begun = time.perf_counter()
+    forward(inputs).cpu()
+    return time.perf_counter() - begun

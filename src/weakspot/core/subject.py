@@ -65,6 +65,11 @@ class Subject:
     ):
         if not callable(model):
             raise ConfigError(f"a subject is an nn.Module or a callable, not {type(model).__name__}")
+        if isinstance(model, torch.jit.ScriptModule):
+            raise ConfigError(
+                "a TorchScript module cannot be looked into, nor given back as it was: give the nn.Module it was made "
+                "from, a torch.export archive, or a function that calls it, with a fingerprint"
+            )
         if task not in TASKS:
             raise ConfigError(f"task {task!r} is not known: choose one of {', '.join(TASKS)}")
         if scores not in (None, "logits", "probabilities"):
@@ -213,11 +218,25 @@ class Subject:
         given: list[Tensor] = []
         with self.borrowed() as forward, torch.no_grad():
             there = inputs.to(self.device)
-            if self.white_box:
-                found = list_layers(self.model, lambda one: given.append(forward(one)), there)  # type: ignore
-            else:
-                given, found = [forward(there)], []
+            try:
+                if self.white_box:
+                    found = list_layers(self.model, lambda one: given.append(forward(one)), there)  # type: ignore
+                else:
+                    given, found = [forward(there)], []
+            except RuntimeError as error:
+                self._tell_of_other_types(there, error)
+                raise
         return given[0], tuple(found)
+
+    def _tell_of_other_types(self, inputs: Tensor, error: RuntimeError) -> None:
+        """Say so where weights and inputs are of different types, as of a model in half precision."""
+        weights = self.model.parameters() if isinstance(self.model, nn.Module) else ()
+        kinds, given = {weight.dtype for weight in weights if weight.is_floating_point()}, self.prepared(inputs).dtype
+        if kinds and given not in kinds:
+            raise SubjectError(
+                f"the model's weights are {' and '.join(sorted(map(str, kinds)))}, and it is given {given}: cast the "
+                f"inputs with preprocess, or the weights with model.float() ({error})"
+            ) from error
 
     def class_count(self, outputs: Tensor) -> int | None:
         """How many classes or labels there are, as some outputs show; None for numbers and keypoints.

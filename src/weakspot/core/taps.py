@@ -18,6 +18,11 @@ from weakspot.core.layers import ActivationWatch, Layer, Point, Side, first_tens
 Layers = str | tuple[str, ...]
 """Which layers: "all" convolutions and linears, "penultimate", names or patterns."""
 _WIDE = frozenset({torch.float32, torch.float64})
+_LARGE = 2**21
+"""Values from which on one reading is worth a kernel: of fewer, launching it takes longer than reading them twice.
+
+Who asks for what plays no part, so that an answer has the same bits whatever else is asked.
+"""
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Captured:
 
     def take(self, point: Point, want: "Want", values: Tensor) -> None:
         """Keep of a layer's values what is wanted."""
-        if (want.mean or want.extremes) and kernels.usable(values):
+        if (want.mean or want.extremes) and values.numel() >= _LARGE and kernels.usable(values):
             self._take_in_one_reading(point, want, values)
         else:
             if want.mean:

@@ -179,6 +179,11 @@ def _one_target_each(finding: Finding, column: str, ids: list[str]) -> Reach:
     return Cells(numbers + 1, np.arange(-1, max(int(numbers.max()) + 1, 1)))
 
 
+def _measure(name: str) -> str:
+    """What a number counts; scores of confidence are turned, so that more is less sure."""
+    return f"uncertainty by {name}" if name in UNCERTAINTY else name
+
+
 def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
     """How each measure goes with the errors: over the subsets, and input by input."""
     wrong = measured.wrong if measured.wrong is not None else np.zeros(0, dtype=np.bool_)
@@ -187,7 +192,7 @@ def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
     told = {"errors": Estimate(found, about="inputs answered wrongly")}
     for name in (name for name in names if name not in ("errors", "confusions")):
         r = float(measured.between_subsets[names.index(name), names.index("errors")])
-        about = f"Spearman's, of {name} and the errors in a subset"
+        about = f"Spearman's, of {_measure(name)} and the errors in a subset"
         if np.isnan(r):
             told[f"{name}_with_errors"] = Estimate(None, about=f"{about}: one of them never changes")
             continue
@@ -196,6 +201,6 @@ def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
     for name, column in measured.inputs.items() if 0 < found < all_ else ():
         area = auroc(column, wrong)
         low, high = auroc_interval(area, found, all_ - found)
-        about = f"chance that an input answered wrongly has more {name} than one answered rightly (AUROC)"
+        about = f"chance that an input answered wrongly has more {_measure(name)} than one answered rightly (AUROC)"
         told[f"{name}_by_input"] = Estimate(area, float(low), float(high), 0.95, about)
     return told

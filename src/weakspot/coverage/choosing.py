@@ -180,12 +180,13 @@ class NextInputs(Footprints):
         summary, arrays = _against_errors(orders, np.asarray(rows["wrong"])) if "wrong" in rows else ({}, {})
         adding = {
             f"adding_{name}": Estimate(
-                int((found.brings > 0).sum()), about=f"inputs that together bring all the {name} there is to gain"
+                int((found.brings > 0).sum()),
+                about=f"inputs chosen: together they bring all the {COVERAGE[name]} there is to gain",
             )
             for name, found in greedy.items()
         }
         return self.finding(
-            summary={**summary, **adding, "inputs": Estimate(rows.count, about="samples ranked")},
+            summary={**adding, **summary, "inputs": Estimate(rows.count, about="samples ranked")},
             table={"id": np.asarray(rows.ids)[shown], **columns, **brings, **unsure, **known},
             arrays={**arrays, "brings_size": saturation_sizes(rows.count), **_gains(greedy, rows.count)},
         )
@@ -203,7 +204,14 @@ class NextInputs(Footprints):
         return known
 
 
-COVERAGE = ("nc", "kmnc", "nbc", "snac", "tknc")
+COVERAGE = {
+    "nc": "neuron coverage",
+    "kmnc": "k-multisection coverage",
+    "nbc": "boundary coverage",
+    "snac": "strong activation coverage",
+    "tknc": "top-k neuron coverage",
+}
+"""The criteria that inputs are chosen by, in words."""
 
 
 def _places(order: Places) -> Places:

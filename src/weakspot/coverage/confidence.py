@@ -123,7 +123,7 @@ class Confidence(Probe):
         order = np.argsort(np.asarray(rows.ids), kind="stable")  # sums must not depend on the order of the data
         columns = {name: np.asarray(rows[name]) for name in rows if name != "sample"}
         summary = {
-            f"mean_{name}": Estimate(float(columns[name][order].mean()), about=f"of {name} over the samples")
+            f"mean_{name}": Estimate(float(columns[name][order].mean()), about=f"mean of {name} over the samples")
             for name in UNCERTAINTY
         }
         if "right" in columns:

@@ -62,16 +62,21 @@ def coverage_estimates(
         number = baseline.summary["inputs"].value
         about = f"share that {number} training inputs, drawn at random, reach"
         told["coverage_of_training"] = Estimate(baseline.summary[f"{prefix}coverage"].value, about=about)
-    told["unseen"] = _unseen_share(unseen_targets(counts, inputs, targets=targets), every, of)
+    about = f"share of the {of} that more inputs of the same kind would still reach (Chao2)"
+    told["unseen"] = unseen_estimate(unseen_targets(counts, inputs, targets=targets), about, of=every)
     return {f"{prefix}{name}": estimate for name, estimate in told.items()}
 
 
-def _unseen_share(unseen: UnseenTargets, targets: int, of: str) -> Estimate:
-    """As a share; without an interval where the estimate is 0, since its variance is then no measure of doubt."""
-    about = f"share of the {of} that more inputs of the same kind would still reach (Chao2)"
-    if not unseen.variance:
-        return Estimate(unseen.unseen / targets, about=about)
-    return Estimate(unseen.unseen / targets, unseen.low / targets, unseen.high / targets, unseen.confidence, about)
+def unseen_estimate(found: UnseenTargets, about: str, *, of: int = 1) -> Estimate:
+    """The unseen, or their share `of` so many; none where nothing is known of them.
+
+    Without an interval where the estimate is 0, since its variance is then no measure of doubt.
+    """
+    if np.isnan(found.unseen):
+        return Estimate(None, about=f"{about}: not known from fewer than two inputs")
+    if not found.variance:
+        return Estimate(found.unseen / of, about=about)
+    return Estimate(found.unseen / of, found.low / of, found.high / of, found.confidence, about)
 
 
 def coverage_arrays(counts: np.ndarray, inputs: int, *, targets: int | None = None) -> dict[str, np.ndarray]:

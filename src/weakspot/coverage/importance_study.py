@@ -163,7 +163,10 @@ def _chosen(
 ) -> tuple[np.ndarray, str]:
     if choice.neurons is not None:
         if choice.neurons > len(order):
-            raise DataError(f"{choice.neurons} neurons were asked for, and the layer has {len(order)}: ask for fewer")
+            raise DataError(
+                f"importance-driven coverage combines {choice.neurons} neurons, and the layer has {len(order)}: set "
+                f"idc: {{neurons: {len(order)}}} or fewer, or 'auto', or another layer"
+            )
         return order[: choice.neurons], "as asked for"
     counts = (clusters(order[place : place + 1])[0].count for place in range(len(order)))
     enough = enough_neurons(relevance[order], counts, inputs, share=choice.share, inputs_each=choice.inputs_each)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.finding import Estimate, Finding, Picture
-from weakspot.coverage.counting import saturation_sizes
+from weakspot.coverage.counting import saturation_sizes, unseen_estimate
 from weakspot.coverage.importance_study import Group, Hole, ImportanceStudy
 from weakspot.coverage.traces import Traces
 from weakspot.data.images import enlarged, png, strip
-from weakspot.statistics.rarefaction import UnseenTargets, expected_coverage, unseen_targets
+from weakspot.statistics.rarefaction import expected_coverage, unseen_targets
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles behind a box plot."""
@@ -34,7 +34,11 @@ def summary(study: ImportanceStudy, names: Sequence[str] | None) -> dict[str, Es
         "coverage_of_training": Estimate(
             _of_training(study), about="share that as many training inputs, drawn at random, reach on average"
         ),
-        "unseen": _unseen(study),
+        "unseen": unseen_estimate(
+            unseen_targets(study.counts, study.inputs, targets=study.targets),
+            "share of the combinations that more inputs of the same kind would still reach (Chao2)",
+            of=study.targets,
+        ),
         "targets": Estimate(study.targets, about="combinations that could be reached"),
         "inputs": Estimate(study.inputs, about="samples examined"),
         "neurons": _neurons(study, names),
@@ -64,14 +68,6 @@ def _of_training(study: ImportanceStudy) -> float:
     size = np.array([min(study.inputs, study.training_inputs)])
     each = [_expected(own.shown.counts, own.shown.targets, study.training_inputs, size) for own in study.groups]
     return float(np.mean(each))
-
-
-def _unseen(study: ImportanceStudy) -> Estimate:
-    """As a share of all combinations; without an interval where the estimate is 0."""
-    about = "share of the combinations that more inputs of the same kind would still reach (Chao2)"
-    found: UnseenTargets = unseen_targets(study.counts, study.inputs, targets=study.targets)
-    share, low, high = (number / study.targets for number in (found.unseen, found.low, found.high))
-    return Estimate(share, low, high, found.confidence, about) if found.variance else Estimate(share, about=about)
 
 
 def _neurons(study: ImportanceStudy, names: Sequence[str] | None) -> Estimate:

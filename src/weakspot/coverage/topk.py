@@ -22,6 +22,7 @@ from weakspot.coverage.counting import (
     coverage_arrays,
     coverage_summary,
     layer_columns,
+    unseen_estimate,
     with_classes,
 )
 from weakspot.statistics import expected_coverage, unseen_targets
@@ -106,11 +107,7 @@ class TopNeurons(Probe):
             about = f"those of {self.baseline.summary['inputs'].value} training inputs, drawn at random"
             told["patterns_of_training"] = Estimate(self.baseline.summary["patterns"].value, about=about)
         about = "patterns that more inputs of the same kind would still show (Chao2): at least so many"
-        told["patterns_unseen"] = (
-            Estimate(unseen.unseen, unseen.low, unseen.high, unseen.confidence, about)
-            if unseen.variance
-            else Estimate(unseen.unseen, about=about)
-        )
+        told["patterns_unseen"] = unseen_estimate(unseen, about)
         return told
 
 

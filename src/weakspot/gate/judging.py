@@ -197,8 +197,8 @@ def _against(rule: Rule, finding: Finding, baseline: Finding, place: str) -> tup
 
 def _difference(rule: Rule, found: list[Difference]) -> Difference | None:
     """The difference that a rule is about; a share is paired by the column it is the share of, where there is one."""
-    paired = {one.name: one for one in found if one.how.startswith("paired")}
+    paired = {one.column: one for one in found if one.column is not None}
     if rule.column is not None:
         return paired.get(rule.column)
-    others = {one.name: one for one in found if not one.how.startswith("paired")}
+    others = {one.name: one for one in found if one.column is None}
     return paired.get(SHARE_OF.get(str(rule.number), "")) or others.get(str(rule.number))

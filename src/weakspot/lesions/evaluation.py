@@ -16,6 +16,11 @@ from weakspot.statistics.ranking import spearman
 
 Floats = NDArray[np.float64]
 
+LEAST_PATIENTS = 5
+"""Patients with lesions of a kind below which resampling them tells too little of chance to give an interval."""
+UNKNOWN = Interval(np.array(np.nan), np.array(np.nan))
+"""Where there is no interval."""
+
 
 @dataclass(frozen=True)
 class AccuracyConfidence:
@@ -95,7 +100,8 @@ class Fold:
 class Evaluation:
     """Of each method the mean area over the folds with its interval, its area per fold, and Spearman's ρ with size.
 
-    replicates: the mean areas of resampled patients, the same patients for every method.
+    replicates: the mean areas of resampled patients, the same patients for every method. few: why there are no
+    intervals, empty where there are. An interval that is not known is NaN to NaN.
     """
 
     area: Mapping[str, float]
@@ -103,11 +109,12 @@ class Evaluation:
     per_fold: Mapping[str, Floats]
     spearman: Mapping[str, float]
     replicates: Mapping[str, Floats]
+    few: str = ""
 
     def difference(self, one: str, other: str, *, confidence: float = 0.95) -> tuple[float, Interval]:
         """The area of one method less that of another, with an interval from the same resampled patients."""
         apart = self.replicates[one] - self.replicates[other]
-        return self.area[one] - self.area[other], percentile_interval(apart, confidence=confidence)
+        return self.area[one] - self.area[other], _interval(apart, self.few, confidence)
 
 
 def evaluate(folds: Sequence[Fold], *, replicates: int = 1000, seed: int = 0, confidence: float = 0.95) -> Evaluation:
@@ -123,13 +130,35 @@ def evaluate(folds: Sequence[Fold], *, replicates: int = 1000, seed: int = 0, co
         areas[method] = np.array(own)
         again = [weighted_areas(f.uncertainty[method], f.false_positive, w) for f, w in zip(folds, drawn, strict=True)]
         replicated[method] = np.mean(again, axis=0)
+    few = too_few(folds)
     return Evaluation(
         {name: float(own.mean()) for name, own in areas.items()},
-        {name: percentile_interval(own, confidence=confidence) for name, own in replicated.items()},
+        {name: _interval(own, few, confidence) for name, own in replicated.items()},
         areas,
         {name: _mean_spearman(folds, name) for name in methods},
         replicated,
+        few,
     )
+
+
+def _interval(replicates: Floats, few: str, confidence: float) -> Interval:
+    """Unknown also where it has no width, as for an area of 1: that says nothing of how far it could fall."""
+    found = UNKNOWN if few else percentile_interval(replicates, confidence=confidence)
+    return found if found.low < found.high else UNKNOWN
+
+
+def too_few(folds: Sequence[Fold]) -> str:
+    """Why resampled patients give no interval, or nothing: of each kind of lesion five must have some, two per fold.
+
+    With a single patient who has false positives every replicate has the same ones: no chance is seen at work.
+    """
+    for kind, wrong in (("false", True), ("true", False)):
+        owners = [len(np.unique(fold.patient[fold.false_positive == wrong])) for fold in folds]
+        if sum(owners) < LEAST_PATIENTS or min(owners) < 2:
+            each = ", two in each fold" if len(folds) > 1 else ""
+            found = ", ".join(map(str, owners))
+            return f"no interval: it takes {LEAST_PATIENTS} patients with {kind} positives{each}, here are {found}"
+    return ""
 
 
 def resampled_patients(fold: Fold, replicates: int, seed: Sequence[int]) -> NDArray[np.int64]:
@@ -147,6 +176,6 @@ def mean_dice(dice: np.ndarray, *, replicates: int = 1000, seed: int = 0) -> tup
     """Mean Dice over patients, with an interval from resampling them; patients whose Dice is NaN are left out."""
     known = dice[np.isfinite(dice)]
     if not len(known):
-        return float("nan"), Interval(np.array(np.nan), np.array(np.nan))
+        return float("nan"), UNKNOWN
     drawn = np.random.default_rng(seed).integers(len(known), size=(replicates, len(known)))
     return float(known.mean()), percentile_interval(known[drawn].mean(1))

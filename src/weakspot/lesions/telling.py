@@ -8,12 +8,12 @@ import numpy as np
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding, table_of
-from weakspot.lesions.evaluation import Evaluation, Fold, evaluate, mean_dice
+from weakspot.lesions.evaluation import LEAST_PATIENTS, Evaluation, Fold, evaluate, mean_dice
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.model import METHODS, PROVENANCE, LesionModel, uncertainties
 from weakspot.lesions.rivals import direct_uncertainties
 from weakspot.statistics.calibration import brier_score, reliability
-from weakspot.statistics.intervals import normal_quantile, percentile_interval
+from weakspot.statistics.intervals import Interval, normal_quantile, percentile_interval
 
 LESIONS, FIT, SCORES, EVALUATION = "lesions.lesions", "lesions.lesion_fit", "lesions.scores", "lesions.evaluation"
 """The names of the room's Findings."""
@@ -54,9 +54,25 @@ def case_summary(table: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarra
 
 def dice_estimate(dice: np.ndarray) -> Estimate:
     """Mean Dice over patients with its interval; none where nothing could be compared."""
-    mean, (low, high) = mean_dice(dice)
+    mean, interval = mean_dice(dice)
     about = "mean Dice over the patients, without those where nothing is and nothing was found"
-    return Estimate(None, about=about) if np.isnan(mean) else Estimate(mean, float(low), float(high), 0.95, about)
+    if np.isnan(mean):
+        return Estimate(None, about=about)
+    return _estimate(mean, interval, about, few_patients(int(np.isfinite(dice).sum())))
+
+
+def few_patients(patients: int) -> str:
+    """Why resampling so few patients gives no interval, or nothing."""
+    enough = patients >= LEAST_PATIENTS
+    return "" if enough else f"no interval: it takes {LEAST_PATIENTS} patients, here are {patients}"
+
+
+def _estimate(value: float, interval: Interval, about: str, few: str) -> Estimate:
+    """With its interval, or why there is none: too few patients, or resampling them never changes the value."""
+    low, high = (float(end) for end in interval)
+    if not low < high:
+        few = few or "no interval: it is the same however patients are drawn"
+    return Estimate(value, about=f"{about}; {few}") if few else Estimate(value, low, high, 0.95, about)
 
 
 def patient_means(patients: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -175,8 +191,8 @@ def brier_estimate(probability: np.ndarray, wrong: np.ndarray, patients: np.ndar
     names, place = np.unique(patients, return_inverse=True)
     counts = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), size=1000)[:, place]
     with np.errstate(invalid="ignore"):
-        low, high = percentile_interval((counts @ own) / counts.sum(1))
-    return Estimate(brier_score(probability, wrong), float(low), float(high), 0.95, about)
+        interval = percentile_interval((counts @ own) / counts.sum(1))
+    return _estimate(brier_score(probability, wrong), interval, about, few_patients(len(names)))
 
 
 def ranks(uncertainty: np.ndarray) -> np.ndarray:
@@ -213,18 +229,17 @@ def area_estimates(told: Evaluation, method: str) -> dict[str, Estimate]:
     """The area of the chosen method, that of the best rival, and their difference."""
     rivals = {name: area for name, area in told.area.items() if not name.startswith("gcn") and name != method}
     best = max(rivals, key=lambda name: rivals[name])
-    apart, (low, high) = told.difference(method, best)
+    apart = told.difference(method, best)
     return {
         "area": _area(told, method, f"area under the accuracy–confidence curve of {method}"),
         "best_rival": Estimate(best, about="the rival with the largest area, chosen here"),
         "area_of_best_rival": _area(told, best, "its area"),
-        "difference": Estimate(apart, float(low), float(high), 0.95, f"area of {method} less that of {best}"),
+        "difference": _estimate(*apart, f"area of {method} less that of {best}", told.few),
     }
 
 
 def _area(told: Evaluation, method: str, about: str) -> Estimate:
-    low, high = told.interval[method]
-    return Estimate(told.area[method], float(low), float(high), 0.95, about)
+    return _estimate(told.area[method], told.interval[method], about, told.few)
 
 
 def scored_fold(finding: Finding, patient: str | None) -> Fold:

@@ -21,6 +21,7 @@ from weakspot.looks.variations import (
     Quantity,
     Range,
     Variation,
+    moves,
     per_image,
     recalled,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "SlidingWindow",
     "StoredSamples",
     "Variation",
+    "moves",
     "per_image",
     "recalled",
     "sampling",

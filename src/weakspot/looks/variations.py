@@ -269,6 +269,18 @@ def check_range(variation: Variation, name: str) -> None:
         raise ConfigError(f"{what} is {given!r}, that is from {low:g} to {high:g}: expected {least:g} to {most:g}")
 
 
+def moves(variation: Variation) -> bool:
+    """Whether things may be elsewhere in the changed image; of a variation of your own only `Photometric` denies it.
+
+    >>> from weakspot.looks import Blur, Fog, Rotate
+    >>> moves(Blur() | Fog()), moves(Blur() & Rotate(5))
+    (False, True)
+    """
+    if isinstance(variation, _Several):
+        return any(map(moves, variation.parts))
+    return not isinstance(variation, Photometric)
+
+
 def beside(parameters: Tensor, images: Tensor) -> Tensor:
     """Parameters where maps are quickest made of them: on the images' GPU, or else on the CPU; float64."""
     on_gpu = images.device.type == "cuda"

@@ -53,7 +53,7 @@ def answer(room: str, findings: Sequence[Finding]) -> Answer:
     ordered = sorted(findings, key=_rank)
     for sentence in SENTENCES.get(room, ()):
         for finding in ordered:
-            if _slots(sentence) <= finding.summary.keys():
+            if _slots(sentence) <= _known(finding):
                 return Answer(room, QUESTIONS[room], [*_filled(sentence, finding), *_besides(room, findings)])
     return Answer(room, QUESTIONS[room], _in_general(findings))
 
@@ -61,7 +61,7 @@ def answer(room: str, findings: Sequence[Finding]) -> Answer:
 def _besides(room: str, findings: Sequence[Finding]) -> list[Part]:
     """The further sentence of a room, if a Finding has its numbers."""
     sentence = FURTHER.get(room, "")
-    fitting = [finding for finding in findings if sentence and _slots(sentence) <= finding.summary.keys()]
+    fitting = [finding for finding in findings if sentence and _slots(sentence) <= _known(finding)]
     return [Part(" "), *_filled(sentence, fitting[0])] if fitting else []
 
 
@@ -83,6 +83,11 @@ def _text(value: object, share: bool) -> str:
 
 def _rank(finding: Finding) -> int:
     return next((place for place, part in enumerate(_PREFERRED) if part in finding.name), len(_PREFERRED))
+
+
+def _known(finding: Finding) -> set[str]:
+    """The numbers that it has a value of."""
+    return {name for name, estimate in finding.summary.items() if estimate.value is not None}
 
 
 def _slots(sentence: str) -> set[str]:

@@ -53,17 +53,15 @@ def build_page(run: Run) -> Page:
     used_by = {name: [user for user, needed in sources.items() if name in needed] for name in sources}
     context = _Context(manifest, names, used_by)
     groundwork = {name for name, users in used_by.items() if users and name not in manifest.get("asked", [])}
-    answering = [
-        finding
-        for finding in findings
-        if finding.name not in groundwork and not _warnings(finding.provenance, manifest)
-    ]
-    asked = by_room(answering)
+    telling = [finding for finding in findings if finding.name not in groundwork]
+    answering = [finding for finding in telling if not _warnings(finding.provenance, manifest)]
+    asked, ever = by_room(answering), by_room(telling)
     return Page(
         subject=describe_subject(manifest),
         answers=[answer(room, own) for room, own in asked.items()],
-        not_asked=[question for room, question in QUESTIONS.items() if room not in asked],
-        worst=worst(answering),
+        not_asked=[question for room, question in QUESTIONS.items() if room not in ever],
+        outdated=[QUESTIONS[room] for room in ever if room not in asked],
+        worst=worst(answering, several_labels=manifest["subject"].get("task") == "multilabel"),
         steps=next_steps(answering),
         rooms=_rooms([build_section(finding, context) for finding in findings]),
         findings=len(findings),
@@ -74,7 +72,10 @@ def build_page(run: Run) -> Page:
 def describe_subject(manifest: Mapping[str, Any]) -> ShownSubject:
     """The subject and its data; what the manifest does not say stays empty."""
     told = manifest["subject"]
-    splits = [Split(name, own.get("samples"), own.get("fingerprint", "")) for name, own in manifest["data"].items()]
+    splits = [
+        Split(name, own.get("samples"), own.get("fingerprint", ""), len(own.get("skipped") or ()))
+        for name, own in manifest["data"].items()
+    ]
     classes = told.get("classes") or []
     more = f" … ({counted(len(classes), 'class')} in all)" if len(classes) > _MOST_CLASSES else ""
     return ShownSubject(

@@ -85,7 +85,8 @@ RECIPES = (
     Recipe((*_OF_CLASSES, "leaning"), draw.class_matrix("leaning", draw.tenths),
            "Leaning: the probability, in percent, that images predicted as the class of the row give to the column's."),
     Recipe((*_OF_CLASSES, "confusion"), draw.class_matrix("confusion", draw.hundredths),
-           "True confusion: how often, in percent, the class of the row is taken for that of the column."),
+           "True confusion: how often, in percent, the class of the row is taken for that of the column or, where an "
+           "input may have several, the column's is predicted beside it."),
     Recipe((*_OF_CLASSES, "average_bias"), draw.class_matrix("average_bias", draw.hundredths),
            "Average bias, in hundredths: how unequally two classes are treated beside all the others."),
     Recipe(("confusion_cost", "confusion_found", "confusion_optimal"), draw.cost("confusion"),
@@ -93,7 +94,7 @@ RECIPES = (
     Recipe(("bias_cost", "bias_found", "bias_optimal"), draw.cost("bias"),
            "Cost and effect: truly biased pairs found by looking at the pairs in this order."),
     Recipe(("table.better", "table.worse", "table.difference", "table.low", "table.high", "table.sure"), draw.groups,
-           "The largest differences in accuracy between draw.groups, with intervals; sure ones stand out."),
+           "The largest differences in accuracy between groups, with intervals; sure ones stand out."),
     Recipe(("table.class", "table.lower_quartile", "table.median", "table.upper_quartile"), draw.class_quartiles,
            "Neuron coverage of single images by class: quartiles and median."),
     Recipe(("histogram_*",), draw.gauge, "How many classes share the same coverage, by criterion."),

@@ -86,6 +86,8 @@ class Split:
     name: str
     samples: int | None
     fingerprint: str
+    skipped: int = 0
+    """Samples that could not be used and were left out."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,8 @@ class Page:
     subject: ShownSubject
     answers: list[Answer]
     not_asked: list[str]
+    outdated: list[str]
+    """Questions that were only asked of another model or of other data."""
     worst: list[Worst]
     steps: list[NextStep]
     rooms: list[Room]

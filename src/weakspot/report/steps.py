@@ -40,13 +40,17 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _SHARES = ("effect_1",)
 
 
+def _training_fills(finding: Finding) -> bool:
+    """Whether there are pictures of holes, and training inputs in any: other holes may be of what does not exist."""
+    inside = finding.arrays.get("hole_training_inputs")
+    return any(name.startswith("hole ") for name in finding.media) and (inside is None or bool(inside.any()))
+
+
 def next_steps(findings: Sequence[Finding]) -> list[NextStep]:
     """Steps that rest on what a Finding holds and, where there is anything to keep, the gate."""
     told = [step for text, command in STEPS for finding in findings for step in _suggested(text, command, finding)]
     ranked = [step for finding in findings for step in _ranking(finding)]
-    holes = [
-        NextStep(_HOLES, finding.name) for finding in findings if any(n.startswith("hole ") for n in finding.media)
-    ]
+    holes = [NextStep(_HOLES, finding.name) for finding in findings if _training_fills(finding)]
     return [*told, *ranked, *holes, _GATE] if findings else []
 
 

@@ -3,7 +3,8 @@
 Coverage is never among them: what no input reaches is no fault of the model.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from weakspot.core.finding import Finding
@@ -17,10 +18,11 @@ _ROWS = 10_000
 _ASIDE = "coverage."
 
 
-def worst(findings: Sequence[Finding]) -> list[Worst]:
-    """At most three, one of each kind."""
+def worst(findings: Sequence[Finding], *, several_labels: bool = False) -> list[Worst]:
+    """At most three, one of each kind; `several_labels`: an input may have more than one."""
     givens = [Given(finding) for finding in findings if not finding.name.startswith(_ASIDE)]
-    found = [one for kind in _KINDS for one in [kind(givens)] if one is not None]
+    kinds = (_weak_class, _cause, partial(_pair, several_labels=several_labels), _group)
+    found = [one for kind in kinds for one in [kind(givens)] if one is not None]
     ordered = sorted(found, key=lambda one: -one.concerns)[:MOST]
     return ordered + list(_further(givens, {one.finding for one in ordered}))[: MOST - len(ordered)]
 
@@ -59,14 +61,15 @@ def _lucky(givens: Sequence[Given]) -> Worst | None:
 
 
 def _strips(givens: Sequence[Given], target: str | None) -> list[ShownPicture]:
-    """Pictures of weak inputs beside their neighbours, those of the class first."""
+    """Pictures of weak inputs beside their neighbours; of a class only its own, where the true classes are known."""
     strips = _first(givens, "table.id", "table.answers")
     if strips is None:
         return []
     known = _first(givens, "table.id", "table.weak", "table.target")
     of = {} if known is None else dict(zip(known.words("table.id"), known.words("table.target"), strict=True))
-    media = sorted(strips.finding.media.items(), key=lambda item: of.get(item[0]) != target)
-    return [show_picture(name, picture) for name, picture in media[:_PICTURES]]
+    media = strips.finding.media.items()
+    own = [(name, picture) for name, picture in media if not of or target is None or of.get(name) == target]
+    return [show_picture(name, picture) for name, picture in own[:_PICTURES]]
 
 
 def _cause(givens: Sequence[Given]) -> Worst | None:
@@ -89,7 +92,7 @@ def _cause(givens: Sequence[Given]) -> Worst | None:
     )
 
 
-def _pair(givens: Sequence[Given]) -> Worst | None:
+def _pair(givens: Sequence[Given], *, several_labels: bool) -> Worst | None:
     """The pair of classes that is truly mixed up most or, without labels, the nearest, or that leans most."""
     of_pairs = ("table.first", "table.second", "table.confused")
     held = _first(givens, *of_pairs, "table.distance") or _first(givens, *of_pairs, "table.leaning")
@@ -104,13 +107,26 @@ def _pair(givens: Sequence[Given]) -> Worst | None:
     if back > forth:
         one, other, forth, back = other, one, back, forth
     if forth:
-        title = f"“{one}” is taken for “{other}”"
-        told = f"{roughly(forth)} of “{one}” are taken for “{other}”, {roughly(back)} of “{other}” for “{one}”."
+        title, told = (_both_predicted if several_labels else _taken_for)(one, other, forth, back)
         told += "" if row["confused"] else " Only labels show it: the pair is not among those reported."
     else:
         title, told = f"“{one}” and “{other}” look alike to the network", _alike(row)
     pictures = _named(held, f"{one} like {other}", f"{other} like {one}")
     return Worst(title, told, held.finding.name, (forth + back) / max(_classes(held), 1), pictures)
+
+
+def _taken_for(one: str, other: str, forth: float, back: float) -> tuple[str, str]:
+    told = f"{roughly(forth)} of “{one}” are taken for “{other}”, {roughly(back)} of “{other}” for “{one}”."
+    return f"“{one}” is taken for “{other}”", told
+
+
+def _both_predicted(one: str, other: str, forth: float, back: float) -> tuple[str, str]:
+    """Of several labels none is taken for another: one is predicted beside the other."""
+    told = (
+        f"Both are predicted for {roughly(forth)} of the inputs with “{one}” and without “{other}”, and for "
+        f"{roughly(back)} of those with “{other}” and without “{one}”."
+    )
+    return f"“{other}” is predicted beside “{one}”", told
 
 
 def _alike(row: Mapping[str, Any]) -> str:
@@ -154,9 +170,6 @@ def _further(givens: Sequence[Given], told: set[str]) -> Iterator[Worst]:
         if name not in told and finding.media:
             key, picture = next(iter(finding.media.items()))
             yield Worst(label(name), picture.caption or finding.about, name, 0.0, [show_picture(key, picture)])
-
-
-_KINDS: tuple[Callable[[Sequence[Given]], Worst | None], ...] = (_weak_class, _cause, _pair, _group)
 
 
 def _first(givens: Sequence[Given], *names: str) -> Given | None:

@@ -12,8 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from weakspot.core.checking import outside_bounds
 from weakspot.core.errors import ConfigError, RunError, SubjectError
 from weakspot.core.run import Run
+from weakspot.core.soundness import sound_rows
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Layout, Recorder, wanted
 from weakspot.core.tasks import predicted, probabilities
@@ -28,9 +30,9 @@ class Judgement(NamedTuple):
     predicted: NDArray[np.generic]
     """The model's answers: classes, or the numbers themselves."""
     probability: NDArray[np.float64]
-    """How probably each input is weak."""
+    """How probably each input is weak; NaN where that cannot be known."""
     weak: NDArray[np.bool_]
-    """Whether the guard calls it weak."""
+    """Whether the guard calls it weak; true also where that cannot be known."""
 
 
 class Guard:
@@ -40,6 +42,9 @@ class Guard:
     has queries, and a network on the answers; "together", both; "black_box", the diversity λ of these answers alone.
 
     Used in `with`, the model is borrowed and its layer tapped once; called without, at every call.
+
+    An input with NaN or infinity or outside the subject's bounds, or one that the model answers so, is like none that
+    the detector has seen: it is called weak, with a probability of NaN.
     """
 
     def __init__(self, detector: Detector, subject: Subject, *, mode: Mode | None = None):
@@ -83,18 +88,32 @@ class Guard:
         if stack is not None:
             stack.close()
 
-    def __call__(self, inputs: Tensor, ids: Sequence[str] | None = None) -> Judgement:
+    def __call__(self, inputs: Tensor | np.ndarray, ids: Sequence[str] | None = None) -> Judgement:
         """Judge inputs as they are in the data; their ids, which choose the queries, are made of them if not given."""
         if self._stack is None:
             with self:
                 return self(inputs, ids)
-        there = inputs.to(self.subject.device)
+        given = torch.as_tensor(inputs)
+        there = given.to(self.subject.device)
         with torch.no_grad():
             outputs, columns = self._original(there)
             if self.mode != "white_box":
-                columns |= self._queried(there, outputs, ids or content_ids(inputs))
+                columns |= self._queried(there, outputs, ids or content_ids(given))
         answers = predicted(outputs, self.subject.task, self.subject.scores).cpu().numpy()
-        return Judgement(answers, *self.detector.judged(self.mode, columns))
+        known = (self._like_any_seen(there) & sound_rows(outputs)).cpu().numpy()
+        return Judgement(answers, *self._judged(columns, known))
+
+    def _like_any_seen(self, inputs: Tensor) -> Tensor:
+        """Which inputs are such as an examination would have taken, boolean."""
+        sound, bounds = sound_rows(inputs), self.subject.bounds
+        return sound if bounds is None else sound & ~outside_bounds(inputs, bounds)
+
+    def _judged(self, columns: dict[str, np.ndarray], known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        for values in columns.values():
+            known = known & np.isfinite(values.reshape(len(known), -1)).all(1)
+        blanked = {name: np.where(_beside(known, values), values, 0) for name, values in columns.items()}
+        probability, weak = self.detector.judged(self.mode, blanked)
+        return np.where(known, probability, np.nan), weak | ~known
 
     def _original(self, inputs: Tensor) -> tuple[Tensor, dict[str, np.ndarray]]:
         """The answer to the original, with its features where they are wanted."""
@@ -126,6 +145,11 @@ class Guard:
         return query_columns(np.stack(told, 1))
 
 
+def _beside(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """One flag per row, shaped so that it stands beside all values of that row."""
+    return rows.reshape(-1, *(1 for _ in values.shape[1:]))
+
+
 def content_ids(inputs: Tensor) -> list[str]:
     """An id per input from its values: the same input is always asked with the same queries."""
     return [blake2b(np.ascontiguousarray(each).data, digest_size=16).hexdigest() for each in inputs.cpu().numpy()]
@@ -134,6 +158,8 @@ def content_ids(inputs: Tensor) -> list[str]:
 def _check_mode(mode: str, detector: Detector, subject: Subject) -> None:
     if mode not in get_args(Mode):
         raise ConfigError(f"mode {mode!r} is not known: choose one of {', '.join(get_args(Mode))}")
+    if detector.why_none is not None:
+        raise ConfigError(f"the Run's detector has learnt nothing: {detector.why_none}")
     if mode not in detector.modes:
         have = ", ".join(detector.modes)
         raise ConfigError(f"the detector has no mode {mode!r}, only {have}: train it with layers, queries or both")

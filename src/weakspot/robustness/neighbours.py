@@ -15,7 +15,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.tasks import Task
-from weakspot.looks import Neighbour, Rotate, Shift, Variation
+from weakspot.looks import VARIATIONS, Brightness, Neighbour, Noise, Photometric, Rotate, Shift, Variation, moves
 from weakspot.robustness.answers import Answered, answer_columns, answer_numbers
 from weakspot.robustness.measures import squared_errors, within_tolerance
 from weakspot.statistics.intervals import normal_quantile, wilson_interval
@@ -59,6 +59,19 @@ class NeighbourAccuracy(Probe):
         if self.release not in get_args(Release):
             raise ConfigError(f"release {self.release!r} is not known: choose one of {', '.join(get_args(Release))}")
         stopping_rule(self.release, self.looks + 1, self.cutoff, self.error)  # refused before the pass
+
+    @classmethod
+    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
+        """Say of numbers that they need a tolerance."""
+        try:
+            super().check_task(task, options)
+        except ConfigError as error:
+            if task not in NeighbourTolerance.tasks:
+                raise
+            raise ConfigError(
+                f"{error}: give `tolerance`, such as 3, for how many times the training data's mean squared error "
+                "still counts as right (in Python ask NeighbourTolerance)"
+            ) from error
 
     @property
     def needs(self) -> Needs:
@@ -171,7 +184,8 @@ class NeighbourTolerance(NeighbourAccuracy):
     """Neighbour accuracy of numbers: right if the squared error is at most a multiple of the training data's.
 
     Right iff (ŷ − y)² ≤ tolerance · MSE of the training data (Zhong et al. 2021, after DeepTest, Tian et al. 2018).
-    Answers agree if they lie within the same tolerance of the answer to the original.
+    Answers agree if they lie within the same tolerance of the answer to the original. Targets stay as they are, so what
+    they measure must not change with the input; keypoints, which are places, refuse variations that move something.
 
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
@@ -185,8 +199,20 @@ class NeighbourTolerance(NeighbourAccuracy):
 
     tasks = ("regression", "keypoints")
 
+    variation: Variation = Brightness(0.2) & Noise(0.05)
     tolerance: float = 3.0
     trained: Finding
+
+    @classmethod
+    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
+        """Refuse to move images whose keypoints cannot be moved along: in which unit they are is not known."""
+        super().check_task(task, options)
+        if task == "keypoints" and moves(options.get("variation", cls.variation)):
+            still = ", ".join(name for name, kind in VARIATIONS.items() if issubclass(kind, Photometric))
+            raise ConfigError(
+                "the variation moves what is in the image, and the keypoints of the data stay where they are, so right "
+                f"answers would count as wrong: ask with neighbours that move nothing ({still})"
+            )
 
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:

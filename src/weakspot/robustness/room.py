@@ -1,9 +1,12 @@
 """The room's question, "Which inputs does it get right only by luck?", as steps of a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import fields
 from typing import Any
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.options import OptionError, nearest
+from weakspot.core.probe import Probe
 from weakspot.core.step import Step
 from weakspot.looks import variation
 from weakspot.robustness.detectors import DetectorEvaluation, WeakDetector, WeakInputs
@@ -12,6 +15,8 @@ from weakspot.robustness.understanding import ClassRobustness, VariationEffects,
 
 SHARED = ("variation", "looks", "cutoff", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
+OWN = ("neighbours", "tolerance", "understand", "detector", "judge")
+"""Options of the room itself."""
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
@@ -28,6 +33,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     ['NeighbourAccuracy', 'DetectorEvaluation']
     """
     own = dict(options)
+    _check_known(own, NeighbourAccuracy, of="robustness", beside=OWN)
     if "neighbours" in own:
         own["variation"] = variation(own.pop("neighbours"))
     understand, detector, judge = own.pop("understand", False), own.pop("detector", False), own.pop("judge", None)
@@ -60,9 +66,20 @@ def _understanding(first: Step, shared: Mapping[str, Any]) -> list[Step]:
 
 def _detector_options(given: Any, shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(given, bool | Mapping):
-        raise ConfigError(f"detector is {given!r}: expected true, or options such as {{sample: 5000, layers: none}}")
+        raise ConfigError(f"detector is {given!r}: expected true, or options such as {{sample: 5000, layers: null}}")
+    asked = given if isinstance(given, Mapping) else {}
+    _check_known(asked, WeakDetector, of="detector")
     tolerance = {"tolerance": own["tolerance"], "queries": 0} if "tolerance" in own else {}
-    return {**shared, **tolerance, **(given if isinstance(given, Mapping) else {})}
+    return {**shared, **tolerance, **asked}
+
+
+def _check_known(given: Mapping[str, Any], probe: type[Probe], *, of: str, beside: Collection[str] = ()) -> None:
+    """Refuse an option that there is not, by the names of a configuration: it says neighbours, not variation."""
+    known = [*beside, *(entry.name for entry in fields(probe) if entry.name != "variation")]  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            hint = nearest(name, known)
+            raise OptionError(str(name), f"{of} has no option {name!r}; {hint}it has: {', '.join(known)}")
 
 
 def _judging(probe: type[Any], split: str, trained: Step, **options: Any) -> Step:

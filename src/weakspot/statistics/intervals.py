@@ -167,7 +167,7 @@ def f1_interval(
 def average_precision_interval(area: float, positives: int, *, confidence: float = 0.95) -> Interval:
     """Interval of average precision, on the scale of log-odds (Boyd et al. 2013, `boyd2013`).
 
-    logit(A) ± z/√(n₁·A(1 − A)), n₁ the number of true ones; a perfect or empty area leaves 0 to 1 open on its side.
+    logit(A) ± z/√(n₁·A(1 − A)), n₁ the number of true ones; near 0 and 1 the interval reaches to the area itself.
 
     >>> low, high = average_precision_interval(0.8, 100)
     >>> round(float(low), 3), round(float(high), 3)
@@ -181,7 +181,7 @@ def average_precision_interval(area: float, positives: int, *, confidence: float
         normal_quantile(confidence) / np.sqrt(positives * inside * (1 - inside)),
     )
     low, high = (1 / (1 + np.exp(-(centre + side * spread))) for side in (-1, 1))
-    return Interval(np.asarray(low if area > 0 else 0.0), np.asarray(high if area < 1 else 1.0))
+    return Interval(np.asarray(min(low, area)), np.asarray(max(high, area)))
 
 
 def _checked_share(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats]:

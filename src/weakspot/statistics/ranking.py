@@ -152,7 +152,8 @@ class CostEffectiveness:
     @property
     def shortfall(self) -> float:
         """Share of the best possible area that is missing, 1 − area/optimal."""
-        return 1 - self.area / self.optimal_area
+        missing = np.trapezoid(self.optimal - self.found, dx=1 / (self.found.size - 1))  # exactly 0 where nothing is
+        return float(missing) / self.optimal_area
 
 
 def cost_effectiveness(score: ArrayLike, truth: ArrayLike) -> CostEffectiveness:

@@ -68,7 +68,10 @@ class UnseenTargets:
     seen: int
     """Targets reached by at least one input."""
     unseen: float
-    """Estimate of the targets not reached yet that further such inputs would reach; a lower bound in expectation."""
+    """Estimate of the targets not reached yet that further such inputs would reach; a lower bound in expectation.
+
+    NaN, as are its interval and variance, where fewer than two inputs leave some: nothing could be reached twice.
+    """
     low: float
     """Lower end of the interval of `unseen`."""
     high: float
@@ -91,7 +94,8 @@ def unseen_targets(
 
     With Q1 and Q2 the targets reached by exactly one and exactly two of N inputs and A = (N−1)/N,
     unseen = A·Q1²/(2·Q2), or A·Q1(Q1−1)/2 where Q2 = 0. Estimate and interval (log-normal, so never below what was
-    seen) are capped at the number of targets left to reach: a network has only so many.
+    seen) are capped at the number of targets left to reach: a network has only so many. Where fewer
+    than two inputs leave some, nothing is known of them: NaN.
 
     Args:
         counts: inputs that reached each target, any shape; zeros belong to targets never reached.
@@ -107,8 +111,9 @@ def unseen_targets(
     _, once, twice = (int(number) for number in np.bincount(counts, minlength=3)[:3])
     seen = int(np.count_nonzero(counts))
     left = _all_targets(counts, targets) - seen
-    scale = (inputs - 1) / inputs if inputs else 0.0
-    unseen, variance = _chao2(once, twice, seen, scale)
+    if inputs < 2 and left:
+        return UnseenTargets(seen, np.nan, np.nan, np.nan, np.nan, confidence)
+    unseen, variance = _chao2(once, twice, seen, (inputs - 1) / inputs)
     low, high = _log_normal_interval(unseen, variance, confidence)
     return UnseenTargets(seen, min(unseen, left), min(low, left), min(high, left), variance, confidence)
 

@@ -22,7 +22,7 @@ class Column:
     """A value for each sample, in the order of the samples.
 
     numbers: float64, NaN where there is none. Of a text it is the place in `texts`, by which it is also sorted; of a
-    flag 0 or 1. whole: shown without decimals.
+    flag 0 or 1. whole: shown without decimals. several: each text is a set of labels, joined by + or ;.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Column:
     numbers: NDArray[np.float64]
     texts: tuple[str, ...] = ()
     whole: bool = False
+    several: bool = False
 
     def spread(self, places: Places, count: int) -> "Column":
         """The same values for `count` samples: row r belongs to sample `places[r]`."""

@@ -49,7 +49,10 @@ def described(run: RunReader) -> dict[str, Any]:
             "classes": class_names(manifest)[:_MOST_CLASSES],
             "fingerprint": _word(subject.get("fingerprint")),
         },
-        "splits": {name: {"samples": _count(own.get("samples"))} for name, own in manifest["data"].items()},
+        "splits": {
+            name: {"samples": _count(own.get("samples")), "skipped": _size(own.get("skipped"))}
+            for name, own in manifest["data"].items()
+        },
         "sampled": sampled_splits(run),
         "damaged": [{"finding": name, "error": words} for name, words in {**told, **old}.items()],
     }
@@ -61,6 +64,10 @@ def _word(value: Any) -> str:
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _size(value: Any) -> int:
+    return len(value) if isinstance(value, dict) else 0
 
 
 def answers(run: RunReader, heads: dict[str, Finding]) -> list[dict[str, Any]]:

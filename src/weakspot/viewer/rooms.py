@@ -52,7 +52,8 @@ def pairs(run: Chosen) -> Response:
     split, media = split_of(run, finding), media_of(finding)
     table = None if split is None else sample_table(run, split)
     rows = sorted(plain_rows(rows_in(finding, "first", "second")), key=_mixed_up, reverse=True)
-    operator = "has" if run.manifest()["subject"].get("task") == "multilabel" else "is"
+    several = run.manifest()["subject"].get("task") == "multilabel"
+    operator = "has" if several else "is"
     for row in rows:
         first, second = str(row["first"]), str(row["second"])
         row["filters"] = {
@@ -60,7 +61,8 @@ def pairs(run: Chosen) -> Response:
             "second_as_first": _direction(table, operator, second, first),
         }
         row["pictures"] = [media[key] for key in (f"{first} like {second}", f"{second} like {first}") if key in media]
-    return as_json({"about": finding.about, "finding": finding.name, "split": split, "pairs": rows})
+    told = {"about": finding.about, "finding": finding.name, "split": split, "several_labels": several}
+    return as_json({**told, "pairs": rows})
 
 
 def _mixed_up(row: Mapping[str, Any]) -> tuple[float, bool, float]:

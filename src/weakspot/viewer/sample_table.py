@@ -1,7 +1,7 @@
 """All that a Run knows of the samples of one split, joined by their ids."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,8 @@ from weakspot.viewer.reading import RunReader
 from weakspot.viewer.splits import ID, class_names, findings_of
 
 CAUSES = "causes.root_causes"
+OF_LABELS = ("target", "predicted", "answer", "label", "guess")
+"""Columns that hold sets of labels where an input may have several."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,11 @@ class _Held:
 def _joined(run: RunReader, split: str) -> SampleTable:
     held = [_Held(finding, ids_in(finding)) for finding in _readable(run, split)]
     ids = _all_ids(held)
-    classes = class_names(run.manifest())
-    return SampleTable(split, ids, _told_apart([column for one in held for column in _columns(one, ids, classes)]))
+    manifest = run.manifest()
+    columns = [column for one in held for column in _columns(one, ids, class_names(manifest))]
+    if manifest["subject"].get("task") == "multilabel":
+        columns = [replace(column, several=column.kind == "text" and column.name in OF_LABELS) for column in columns]
+    return SampleTable(split, ids, _told_apart(columns))
 
 
 def _readable(run: RunReader, split: str) -> list[Finding]:

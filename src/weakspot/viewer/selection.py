@@ -1,5 +1,6 @@
 """Which samples are meant: those that a search and filters leave, in the order that is asked for."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -117,10 +118,19 @@ def _id_holds(table: SampleTable, operator: str, value: str) -> Mask:
 
 
 def _text_has(column: Column, value: str) -> Mask:
+    """Whether a text holds the value as a part, or a set of labels all the labels of the value."""
     if column.kind != "text":
         raise ConfigError(f"{column.name} is no text: expected is, not, below or above")
-    fits = np.array([value.lower() in text.lower() for text in column.texts] + [False])
-    return np.asarray(fits[np.nan_to_num(column.numbers, nan=len(column.texts)).astype(np.int64)])
+    lowered, wanted = [text.lower() for text in column.texts], value.lower()
+    if column.several:
+        fits = [_labels(wanted) <= _labels(text) for text in lowered]
+    else:
+        fits = [wanted in text for text in lowered]
+    return np.array([*fits, False])[np.nan_to_num(column.numbers, nan=len(fits)).astype(np.int64)]
+
+
+def _labels(text: str) -> set[str]:
+    return {label.strip() for label in re.split("[+;]", text)}
 
 
 def _wanted(column: Column, value: str) -> float:

@@ -1,4 +1,4 @@
-// Coverage holes: what training inputs show and no test input does, with the training images nearest to each.
+// Coverage holes: first what training inputs show and no test input does, then what neither shows; with the nearest training images.
 
 import { ask } from "./api.js";
 import { Chooser, chooserKeys } from "./chooser.js";
@@ -20,7 +20,9 @@ page().append(element("h1", { class: "unseen" }, "Coverage holes"), element("div
 function describe(hole) {
   return [
     element("strong", {}, `Hole ${hole.number}`),
-    element("span", { class: "quiet" }, `${counted(hole.training_inputs, "training input")} and no test input`),
+    element("span", { class: "quiet" }, hole.training_inputs
+      ? `${counted(hole.training_inputs, "training input")} and no test input`
+      : "no training input either: it may not exist"),
   ];
 }
 

@@ -33,7 +33,7 @@ const below = element("input", { type: "range", min: 0, max: 1, step: 0.01, "ari
 const limit = element("output", {});
 const kept = element("p", { id: "kept", role: "status" });
 const slider = element("div", { class: "keeping" }, element("label", {}, element("span", {}, "Keep lesions with probability below ", limit), below), kept);
-const unscored = element("p", { class: "quiet", hidden: true }, "No lesion has a probability: train a lesion model with `fit`, or `weakspot lesions fit` and `score`.");
+const unscored = element("p", { class: "quiet", hidden: true }, "No lesion has a probability: train a lesion model with `fit`, or `weakspot lesions fit` and `score`. Of fewer than ten true or false positives it learns ranks alone.");
 const grid = new Grid({ label: "Lesions", cell: { width: 270, height: 58 }, gap: 6, draw, moved: (index) => jump(rows[index]), opened: (index) => jump(rows[index]) });
 
 const views = Object.fromEntries(PLANES.map((plane) => [plane, new SliceView({

@@ -3,7 +3,7 @@
 import { ask, RUN } from "./api.js";
 import { facts } from "./controls.js";
 import { complain, element, page } from "./dom.js";
-import { counted } from "./text.js";
+import { counted, number } from "./text.js";
 import { link } from "./url.js";
 
 const WHERE = { coverage: "holes", robustness: "weak", classes: "pairs", causes: "clusters", lesions: "lesions" };
@@ -12,7 +12,8 @@ function known({ subject, splits }) {
   const few = subject.classes.slice(0, 12).join(", ") + (subject.classes.length > 12 ? " …" : "");
   return facts([
     subject.task && ["Task", subject.task],
-    ...Object.entries(splits).map(([name, { samples }]) => [`Data: ${name}`, samples === null ? "–" : counted(samples, "sample")]),
+    ...Object.entries(splits).map(([name, { samples, skipped }]) =>
+      [`Data: ${name}`, (samples === null ? "–" : counted(samples, "sample")) + (skipped ? `, ${number(skipped)} left out` : "")]),
     subject.fingerprint && ["Model fingerprint", element("code", {}, subject.fingerprint.slice(0, 12))],
     few && [`Classes (${subject.classes.length})`, few],
   ]);

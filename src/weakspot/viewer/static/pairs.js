@@ -37,9 +37,13 @@ function choose(pair) {
     direction(pair.first, pair.second, pair.filters.first_as_second), direction(pair.second, pair.first, pair.filters.second_as_first));
 }
 
+/** Of several labels none is taken for another: one is predicted beside the other. */
+const taken = (first, second) =>
+  (told.several_labels ? `Both predicted where ${first} is and ${second} is not` : `${first} taken for ${second}`);
+
 const known = (pair) => facts([
-  [`${pair.first} taken for ${pair.second}`, rate(pair.first_taken_for_second)],
-  [`${pair.second} taken for ${pair.first}`, rate(pair.second_taken_for_first)],
+  [taken(pair.first, pair.second), rate(pair.first_taken_for_second)],
+  [taken(pair.second, pair.first), rate(pair.second_taken_for_first)],
   "distance" in pair && ["Distance of what they activate", number(pair.distance)],
   ["Reported as confused", pair.confused ? `yes${"certainty" in pair ? `, certainty ${percent(pair.certainty)}` : ""}` : "no"],
   "leaning" in pair && ["Probability they give each other", percent(pair.leaning)],
@@ -59,7 +63,8 @@ function pictures(pair) {
 }
 
 function direction(target, predicted, filter) {
-  return filter && gallery({ title: `${target}, taken for ${predicted}`, split: told.split, filter });
+  const title = told.several_labels ? `With ${target}, and ${predicted} predicted` : `${target}, taken for ${predicted}`;
+  return filter && gallery({ title, split: told.split, filter });
 }
 
 async function load() {
