@@ -66,6 +66,9 @@ def test_what_would_mislead_is_refused(project):
         test_from_samples_to_an_evaluation(project)
     with pytest.raises(ConfigError, match="fit is 'train'"):
         said("fit", RUN, "--split", "train")
+    with pytest.raises(ConfigError, match="device is 'abacus': expected 'cpu'"):
+        said("fit", RUN, "--device", "abacus", "--output", "elsewhere")
+    assert not (project / "elsewhere").exists()
     (project / "seen.txt").write_text("v-003\n")
     with pytest.raises(DataError, match="trained on case 'v-003'"):
         said("fit", RUN, "--trained-on", "seen.txt")

@@ -40,6 +40,7 @@ def fit(
         bool, typer.Option("--training-cases", help="Learn from cases that the network was trained on nevertheless.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the training.")] = 0,
+    device: Annotated[str, typer.Option(help="Where the graph networks are trained, such as cuda.")] = "cpu",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,7 +61,8 @@ def fit(
     parameters = _alike(sampled)
     lesions = LesionSet.joined([LesionSet.of(finding) for finding in sampled])
     patients = patients_of(lesions.case, patient)
-    how: dict[str, Any] = {"method": method, "learning": Learning(epochs=epochs, seed=seed), "folds": folds}
+    learning = Learning(epochs=epochs, seed=seed, device=device)
+    how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds}
     model, held_out = fit_lesion_model(lesions, patients, **how, parameters=parameters)
     save_model(model, output)
     tell([fit_finding(lesions, model, held_out, patients)], output, as_json=as_json, quiet=quiet)

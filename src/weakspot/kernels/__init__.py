@@ -22,11 +22,13 @@ def _built(device: torch.device) -> bool:
         from weakspot.kernels.reducing import by_channel
 
         by_channel(torch.zeros((1, 1, 1), device=device))
+    except torch.OutOfMemoryError:
+        raise
     except Exception as error:  # no Triton, no C compiler, a GPU that is too old: each has an error of its own
         reason = str(error).partition("\n")[0] or type(error).__name__
         warnings.warn(
-            f"GPU kernels cannot be built on {device} ({reason}): plain operations are used, with the same results, "
-            "which take up to twice the time; Triton and a C compiler are needed",
+            f"GPU kernels cannot be built on {device} ({reason}): plain operations are used, which take longer and "
+            "agree but for rounding; Triton and a C compiler are needed",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -215,7 +215,7 @@ def train_gcn(graphs: Sequence[LesionGraph], targets: np.ndarray, kind: Kind, le
     classes = kind == "classification"
     wanted = torch.from_numpy(np.asarray(targets, dtype=np.int64 if classes else np.float32))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(learning.seed)
+        torch.default_generator.manual_seed(learning.seed)  # the GPU's own chance is left as it is
         net = LesionGcn(len(centre), outputs=1 + classes, hidden=learning.hidden, readout=learning.readout)
     there = [graph.on(learning.device) for graph in _standardised(graphs, centre, scale)]
     _descend(net.to(learning.device), there, wanted.to(learning.device), kind, learning)

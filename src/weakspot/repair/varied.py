@@ -23,6 +23,8 @@ class Varying(Protocol):
 class VariedSource:
     """Samples of a source and their variations, with the targets of the originals: what to train on next.
 
+    Targets that tell where things are, such as keypoints and masks, hold for variations alone that move nothing.
+
     source: the originals, such as the weak inputs. look: what varies them. copies: variations of each. first: number of
     the first variation; choose it beyond the looks that were examined, so that these stay unseen.
     """

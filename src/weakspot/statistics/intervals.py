@@ -133,16 +133,22 @@ def correlation_interval(correlation: ArrayLike, number: int, *, confidence: flo
 def auroc_interval(area: float, positives: int, negatives: int, *, confidence: float = 0.95) -> Interval:
     """Interval of the area under a ROC curve (Hanley and McNeil 1982, `hanley1982`).
 
-    se² = (A(1−A) + (n₁−1)(Q₁−A²) + (n₀−1)(Q₂−A²))/(n₁·n₀) with Q₁ = A/(2−A), Q₂ = 2A²/(1+A).
+    se² = (A(1−A) + (n₁−1)(Q₁−A²) + (n₀−1)(Q₂−A²))/(n₁·n₀) with Q₁ = A/(2−A), Q₂ = 2A²/(1+A). At 0 and 1 that would be
+    none at all, of however few: there it is taken half an entry of the rarer kind inside.
 
     >>> low, high = auroc_interval(0.893, 51, 58)  # the paper's own example: standard error 0.032
     >>> round(float(low), 2), round(float(high), 2)
     (0.83, 0.96)
+    >>> low, high = auroc_interval(1.0, 1, 50)
+    >>> round(float(low), 2), float(high)
+    (0.44, 1.0)
     """
     if positives < 1 or negatives < 1:
         raise DataError(f"expected some of both kinds, got {positives} and {negatives}; there is no area.")
-    square, above, below = area**2, area / (2 - area), 2 * area**2 / (1 + area)
-    variance = area * (1 - area) + (positives - 1) * (above - square) + (negatives - 1) * (below - square)
+    edge = 0.5 / (min(positives, negatives) + 1)
+    inside = min(max(area, edge), 1 - edge)
+    square, above, below = inside**2, inside / (2 - inside), 2 * inside**2 / (1 + inside)
+    variance = inside * (1 - inside) + (positives - 1) * (above - square) + (negatives - 1) * (below - square)
     spread = normal_quantile(confidence) * np.sqrt(max(variance, 0.0) / (positives * negatives))
     return Interval(np.asarray(max(area - spread, 0.0)), np.asarray(min(area + spread, 1.0)))
 
