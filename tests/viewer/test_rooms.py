@@ -36,7 +36,7 @@ def samples(client, filters, **query):
 def test_the_overview_tells_answers_and_numbers(browser, run):
     told = got(browser, "/api/run")
     assert told["runs"][0]["subject"]["model"] == "EyeNet"
-    assert told["runs"][0]["splits"]["test"] == {"samples": 100, "skipped": 0}
+    assert told["runs"][0]["splits"]["test"] == {"label": "test", "samples": 100, "skipped": 0}
     assert told["runs"][0]["sampled"][:3] == ["test", "train", "improvement"]
     assert told["runs"][0]["damaged"] == []
     assert [page["page"] for page in told["pages"]] == [

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from weakspot.core.files import write_text, writing
 from weakspot.core.run import Run
 from weakspot.report.page import build_page
-from weakspot.report.wording import counted, label, number, short
+from weakspot.report.wording import counted, label, number, short, split_label
 
 
 def write_report(run: Run, path: Path) -> Path:
@@ -60,5 +60,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(counted=counted, label=label, number=number, short=short)
+    environment.filters.update(counted=counted, label=label, number=number, short=short, split_label=split_label)
     return environment

@@ -137,12 +137,21 @@ def label(name: str) -> str:
     """A name as a heading: without the room before the dot, with spaces, and with other data than usual in brackets.
 
     >>> label("coverage.neuron_coverage"), label("apfd_kmnc"), label("coverage.neuron_coverage-train.like.test")
-    ('Neuron coverage', 'APFD KMNC', 'Neuron coverage (train like test)')
+    ('Neuron coverage', 'APFD KMNC', 'Neuron coverage (train, as many as test)')
     """
     words, _, data = (name.partition(".")[2] or name).partition("-")
     parts = [part.upper() if part in _ACRONYMS else part for part in words.split("_") if part]
-    spaced = (" ".join(parts) or name) + (f" ({data.replace('.', ' ')})" if data else "")
+    spaced = (" ".join(parts) or name) + (f" ({split_label(data)})" if data else "")
     return spaced[:1].upper() + spaced[1:]
+
+
+def split_label(name: str) -> str:
+    """A split as people say it; one that is drawn from another is called by both.
+
+    >>> split_label("test"), split_label("train.like.test")
+    ('test', 'train, as many as test')
+    """
+    return name.replace(".like.", ", as many as ").replace(".", " ")
 
 
 def short(fingerprint: str) -> str:

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from weakspot.core.finding import Estimate, Finding
 from weakspot.report.answers import answer, by_room
-from weakspot.report.wording import label, show_estimate
+from weakspot.report.wording import label, show_estimate, split_label
 from weakspot.viewer.answers import as_json, finite
 from weakspot.viewer.library import Chosen, Library
 from weakspot.viewer.pages import shown_pages
@@ -50,7 +50,11 @@ def described(run: RunReader) -> dict[str, Any]:
             "fingerprint": _word(subject.get("fingerprint")),
         },
         "splits": {
-            name: {"samples": _count(own.get("samples")), "skipped": _size(own.get("skipped"))}
+            name: {
+                "label": split_label(name),
+                "samples": _count(own.get("samples")),
+                "skipped": _size(own.get("skipped")),
+            }
             for name, own in manifest["data"].items()
         },
         "sampled": sampled_splits(run),

@@ -12,8 +12,8 @@ function known({ subject, splits }) {
   const few = subject.classes.slice(0, 12).join(", ") + (subject.classes.length > 12 ? " …" : "");
   return facts([
     subject.task && ["Task", subject.task],
-    ...Object.entries(splits).map(([name, { samples, skipped }]) =>
-      [`Data: ${name}`, (samples === null ? "–" : counted(samples, "sample")) + (skipped ? `, ${number(skipped)} left out` : "")]),
+    ...Object.values(splits).map(({ label, samples, skipped }) =>
+      [`Data: ${label}`, (samples === null ? "–" : counted(samples, "sample")) + (skipped ? `, ${number(skipped)} left out` : "")]),
     subject.fingerprint && ["Model fingerprint", element("code", {}, subject.fingerprint.slice(0, 12))],
     few && [`Classes (${subject.classes.length})`, few],
   ]);
