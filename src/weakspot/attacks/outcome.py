@@ -9,6 +9,7 @@ from torch import Tensor
 
 from weakspot.core.finding import Estimate, Finding
 from weakspot.statistics import bootstrap_interval, wilson_interval
+from weakspot.statistics.intervals import too_few_to_resample
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 PREFIX = "attack_"
 """Of the columns that an attacked set adds to the metadata."""
 _CONFIDENCE = 0.95
-_LEAST_SAMPLES = 5
-"""Below so many, resampling tells too little of chance to give an interval: of one sample, an interval of no width."""
 
 
 def distortion(originals: Tensor, changed: Tensor) -> dict[str, Tensor]:
@@ -90,8 +89,8 @@ def _share(rows: np.ndarray, about: str) -> Estimate:
 def _mean(values: np.ndarray, about: str) -> Estimate:
     if not len(values):
         return Estimate(None, about=about)
-    if len(values) < _LEAST_SAMPLES:
-        few = f"no interval: it takes {_LEAST_SAMPLES} samples, here are {len(values)}"
+    few = too_few_to_resample(len(values), "samples")
+    if few:
         return Estimate(float(values.mean()), about=f"{about}; {few}")
     low, high = bootstrap_interval(lambda drawn: values[drawn].mean(), len(values), seed=0, confidence=_CONFIDENCE)
     return Estimate(float(values.mean()), float(low), float(high), _CONFIDENCE, about)

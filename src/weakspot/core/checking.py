@@ -76,6 +76,8 @@ def outside_bounds(inputs: Tensor, bounds: tuple[float, float]) -> Tensor:
 def _check_bounds(batch: Batch, bounds: tuple[float, float]) -> None:
     """Variations keep to the bounds, so an input that lies outside would not be like its own neighbours."""
     outside = outside_bounds(batch.inputs, bounds)
+    if not bool(outside.any()):
+        return
     least, most = batch.inputs[int(outside.int().argmax())].aminmax()
     reach = f"has values from {least.item():g} to {most.item():g}"
     trouble = f"{reach}, outside the subject's bounds {bounds} for data before pre-processing"

@@ -16,7 +16,7 @@ from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Batch, Observation, Setting
-from weakspot.core.options import OptionError, checked, nearest
+from weakspot.core.options import checked, refuse_unknown
 from weakspot.core.rows import RowTable, RowWriter
 from weakspot.core.source import Source
 from weakspot.core.state import declared
@@ -185,13 +185,7 @@ class Probe(ABC):
 def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with the probe's defaults; one that it does not have, or a value that does not fit, is refused."""
     known = fields(probe)  # type: ignore[arg-type]
-    names = [entry.name for entry in known]
-    unknown = sorted(set(options) - set(names))
-    if unknown:
-        lost, have = ", ".join(map(repr, unknown)), ", ".join(names) or "none"
-        raise OptionError(
-            unknown[0], f"{probe.name()} has no option {lost}; {nearest(unknown[0], names)}it has: {have}"
-        )
+    refuse_unknown(options, [entry.name for entry in known], of=probe.name())
     hints = _hints(probe) if options else {}
     given = {name: checked(name, value, hints[name], of=probe.name()) for name, value in options.items()}
     defaults = {entry.name: entry.default for entry in known if entry.default is not MISSING}

@@ -283,6 +283,12 @@ def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] |
     return float(low), float(high)
 
 
+def check_training_device(device: str) -> None:
+    """Refuse to train where torch cannot."""
+    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
+        raise ConfigError(f"device is {device!r}: expected 'cpu', or 'cuda' where torch finds a GPU")
+
+
 def _device(device: str | torch.device | None, model: Any) -> torch.device:
     if device is None:
         first = next(model.parameters(), None) if isinstance(model, nn.Module) else None

@@ -225,12 +225,12 @@ def layer_extremes(lows: Sequence[Tensor], highs: Sequence[Tensor]) -> tuple[Ten
     """Of each layer's smallest and largest values (samples, parts) the smallest and largest, (samples, layers)."""
     parts = tuple(part.shape[1] for part in lows)
     low, high = torch.cat(tuple(lows), 1), torch.cat(tuple(highs), 1)
+    if len(parts) == low.shape[1]:
+        return low, high
     if kernels.usable(low):
         from weakspot.kernels.reducing import by_layer
 
         return by_layer(low, high, parts)
-    if len(parts) == low.shape[1]:
-        return low, high
     return (
         torch.stack([part.amin(1) for part in low.split(parts, 1)], 1),
         torch.stack([part.amax(1) for part in high.split(parts, 1)], 1),

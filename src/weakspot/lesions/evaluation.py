@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.statistics.intervals import Interval, percentile_interval
+from weakspot.statistics.intervals import LEAST_RESAMPLED, Interval, percentile_interval
 from weakspot.statistics.ranking import spearman
 
 Floats = NDArray[np.float64]
 
-LEAST_PATIENTS = 5
-"""Patients with lesions of a kind below which resampling them tells too little of chance to give an interval."""
 UNKNOWN = Interval(np.array(np.nan), np.array(np.nan))
 """Where there is no interval."""
 
@@ -154,10 +152,10 @@ def too_few(folds: Sequence[Fold]) -> str:
     """
     for kind, wrong in (("false", True), ("true", False)):
         owners = [len(np.unique(fold.patient[fold.false_positive == wrong])) for fold in folds]
-        if sum(owners) < LEAST_PATIENTS or min(owners) < 2:
+        if sum(owners) < LEAST_RESAMPLED or min(owners) < 2:
             each = ", two in each fold" if len(folds) > 1 else ""
             found = ", ".join(map(str, owners))
-            return f"no interval: it takes {LEAST_PATIENTS} patients with {kind} positives{each}, here are {found}"
+            return f"no interval: it takes {LEAST_RESAMPLED} patients with {kind} positives{each}, here are {found}"
     return ""
 
 

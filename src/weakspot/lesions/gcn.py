@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.subject import check_training_device
 from weakspot.lesions.graphs import LesionNodes, lesion_edges
 
 Kind = Literal["classification", "regression"]
@@ -51,8 +52,7 @@ class Learning:
             )
         if self.readout not in get_args(Readout):
             raise ConfigError(f"readout {self.readout!r} is not known: choose one of {', '.join(get_args(Readout))}")
-        if self.device != "cpu" and not (self.device.startswith("cuda") and torch.cuda.is_available()):
-            raise ConfigError(f"device is {self.device!r}: expected 'cpu', or 'cuda' where torch finds a GPU")
+        check_training_device(self.device)
 
     def rate(self, epoch: int) -> float:
         """The learning rate of an epoch, counted from 0.

@@ -8,12 +8,12 @@ import numpy as np
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding, table_of
-from weakspot.lesions.evaluation import LEAST_PATIENTS, Evaluation, Fold, evaluate, mean_dice
+from weakspot.lesions.evaluation import Evaluation, Fold, evaluate, mean_dice
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.model import METHODS, PROVENANCE, LesionModel, uncertainties
 from weakspot.lesions.rivals import direct_uncertainties
 from weakspot.statistics.calibration import brier_score, reliability
-from weakspot.statistics.intervals import Interval, normal_quantile, percentile_interval
+from weakspot.statistics.intervals import Interval, normal_quantile, percentile_interval, too_few_to_resample
 
 LESIONS, FIT, SCORES, EVALUATION = "lesions.lesions", "lesions.lesion_fit", "lesions.scores", "lesions.evaluation"
 """The names of the room's Findings."""
@@ -58,13 +58,7 @@ def dice_estimate(dice: np.ndarray) -> Estimate:
     about = "mean Dice over the patients, without those where nothing is and nothing was found"
     if np.isnan(mean):
         return Estimate(None, about=about)
-    return _estimate(mean, interval, about, few_patients(int(np.isfinite(dice).sum())))
-
-
-def few_patients(patients: int) -> str:
-    """Why resampling so few patients gives no interval, or nothing."""
-    enough = patients >= LEAST_PATIENTS
-    return "" if enough else f"no interval: it takes {LEAST_PATIENTS} patients, here are {patients}"
+    return _estimate(mean, interval, about, too_few_to_resample(int(np.isfinite(dice).sum()), "patients"))
 
 
 def _estimate(value: float, interval: Interval, about: str, few: str) -> Estimate:
@@ -192,7 +186,7 @@ def brier_estimate(probability: np.ndarray, wrong: np.ndarray, patients: np.ndar
     counts = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), size=1000)[:, place]
     with np.errstate(invalid="ignore"):
         interval = percentile_interval((counts @ own) / counts.sum(1))
-    return _estimate(brier_score(probability, wrong), interval, about, few_patients(len(names)))
+    return _estimate(brier_score(probability, wrong), interval, about, too_few_to_resample(len(names), "patients"))
 
 
 def ranks(uncertainty: np.ndarray) -> np.ndarray:

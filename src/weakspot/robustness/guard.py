@@ -111,7 +111,9 @@ class Guard:
     def _judged(self, columns: dict[str, np.ndarray], known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for values in columns.values():
             known = known & np.isfinite(values.reshape(len(known), -1)).all(1)
-        blanked = {name: np.where(_beside(known, values), values, 0) for name, values in columns.items()}
+        blanked = {name: values.copy() for name, values in columns.items()}
+        for values in blanked.values():
+            values[~known] = 0
         probability, weak = self.detector.judged(self.mode, blanked)
         return np.where(known, probability, np.nan), weak | ~known
 
@@ -143,11 +145,6 @@ class Guard:
         answers = [outputs, *(self._look.outputs(self.subject.forward, inputs, ids, number) for number in numbers)]
         told = [probabilities(each, self.subject.task, self.subject.scores).double().cpu().numpy() for each in answers]
         return query_columns(np.stack(told, 1))
-
-
-def _beside(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """One flag per row, shaped so that it stands beside all values of that row."""
-    return rows.reshape(-1, *(1 for _ in values.shape[1:]))
 
 
 def content_ids(inputs: Tensor) -> list[str]:

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.subject import check_training_device
 from weakspot.robustness.thresholds import best_f1_threshold
 from weakspot.statistics.calibration import logistic, platt_scaling
 
@@ -59,8 +60,7 @@ class Learning:
                 "expected epochs ≥ 1, folds ≥ 2, batch_size ≥ 1 and weak_emphasis ≥ 0, got "
                 f"{self.epochs}, {self.folds}, {self.batch_size} and {self.weak_emphasis}"
             )
-        if self.device != "cpu" and not (self.device.startswith("cuda") and torch.cuda.is_available()):
-            raise ConfigError(f"device is {self.device!r}: expected 'cpu', or 'cuda' where torch finds a GPU")
+        check_training_device(self.device)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from weakspot.core.errors import ConfigError
-from weakspot.core.options import OptionError, nearest
+from weakspot.core.options import refuse_unknown
 from weakspot.core.probe import Probe
 from weakspot.core.step import Step
 from weakspot.looks import variation
@@ -76,10 +76,7 @@ def _detector_options(given: Any, shared: Mapping[str, Any], own: Mapping[str, A
 def _check_known(given: Mapping[str, Any], probe: type[Probe], *, of: str, beside: Collection[str] = ()) -> None:
     """Refuse an option that there is not, by the names of a configuration: it says neighbours, not variation."""
     known = [*beside, *(entry.name for entry in fields(probe) if entry.name != "variation")]  # type: ignore[arg-type]
-    for name in given:
-        if name not in known:
-            hint = nearest(name, known)
-            raise OptionError(str(name), f"{of} has no option {name!r}; {hint}it has: {', '.join(known)}")
+    refuse_unknown(given, known, of=of)
 
 
 def _judging(probe: type[Any], split: str, trained: Step, **options: Any) -> Step:

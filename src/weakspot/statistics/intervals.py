@@ -130,6 +130,19 @@ def correlation_interval(correlation: ArrayLike, number: int, *, confidence: flo
     return Interval(np.tanh(centre - spread), np.tanh(centre + spread))
 
 
+LEAST_RESAMPLED = 5
+"""Below so many, resampling tells too little of chance to give an interval: of one it has no width at all."""
+
+
+def too_few_to_resample(count: int, what: str) -> str:
+    """Why resampling so many of something gives no interval, or nothing.
+
+    >>> too_few_to_resample(1, "samples"), too_few_to_resample(5, "samples")
+    ('no interval: it takes 5 samples, here are 1', '')
+    """
+    return "" if count >= LEAST_RESAMPLED else f"no interval: it takes {LEAST_RESAMPLED} {what}, here are {count}"
+
+
 def auroc_interval(area: float, positives: int, negatives: int, *, confidence: float = 0.95) -> Interval:
     """Interval of the area under a ROC curve (Hanley and McNeil 1982, `hanley1982`).
 
@@ -145,8 +158,7 @@ def auroc_interval(area: float, positives: int, negatives: int, *, confidence: f
     """
     if positives < 1 or negatives < 1:
         raise DataError(f"expected some of both kinds, got {positives} and {negatives}; there is no area.")
-    edge = 0.5 / (min(positives, negatives) + 1)
-    inside = min(max(area, edge), 1 - edge)
+    inside = _off_the_ends(area, min(positives, negatives))
     square, above, below = inside**2, inside / (2 - inside), 2 * inside**2 / (1 + inside)
     variance = inside * (1 - inside) + (positives - 1) * (above - square) + (negatives - 1) * (below - square)
     spread = normal_quantile(confidence) * np.sqrt(max(variance, 0.0) / (positives * negatives))
@@ -181,13 +193,19 @@ def average_precision_interval(area: float, positives: int, *, confidence: float
     """
     if positives < 1:
         raise DataError("expected at least one true entry, got none; there is no average precision.")
-    inside = min(max(area, 0.5 / (positives + 1)), 1 - 0.5 / (positives + 1))
+    inside = _off_the_ends(area, positives)
     centre, spread = (
         np.log(inside / (1 - inside)),
         normal_quantile(confidence) / np.sqrt(positives * inside * (1 - inside)),
     )
     low, high = (1 / (1 + np.exp(-(centre + side * spread))) for side in (-1, 1))
     return Interval(np.asarray(min(low, area)), np.asarray(max(high, area)))
+
+
+def _off_the_ends(area: float, number: int) -> float:
+    """The area, half an entry of so many away from 0 and 1, where formulas see no chance at work."""
+    edge = 0.5 / (number + 1)
+    return min(max(area, edge), 1 - edge)
 
 
 def _checked_share(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats]:
