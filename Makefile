@@ -3,29 +3,48 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 INSTALLED := $(VENV)/.installed
+# every version is pinned, also of what builds weakspot: -c holds for what is installed, the variables for that
+PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+SEED ?= $(shell date +%Y%m%d)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format types docs peers papers clean
+.PHONY: help demo view test test-slow nightly lint format types docs peers papers clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(INSTALLED): pyproject.toml constraints.txt
+# what weakspot itself needs: some thirty packages
+$(RUNTIME): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
-	# used by tests alone: they ask for torchvision or playwright, which are not needed here
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps zennit timm axe-playwright-python
+	$(PIP) -e .
 	touch $@
 
-demo: $(INSTALLED) ## examine an embedded model and write a report
+# what checks and documentation need beside it: some hundred more
+$(INSTALLED): $(RUNTIME)
+	$(PIP) -e '.[test,docs]'
+	# used by tests alone: they ask for torchvision or playwright, which are not needed here
+	$(PIP) --no-deps zennit timm axe-playwright-python
+	touch $@
+
+demo: $(RUNTIME) ## examine an embedded model and write a report
 	$(BIN)/weakspot demo --run runs/demo
 
-test: $(INSTALLED) lint types ## run every check that must pass before a commit
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+view: demo ## look through the Run of the demo in the browser
+	$(PIP) -e '.[viewer]'
+	$(BIN)/weakspot view runs/demo
 
-test-slow: $(INSTALLED) ## kill runs and workers at random moments, and form a cluster of two nodes; takes a quarter of an hour
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --timeout=3600 tests
+test: $(INSTALLED) lint types ## run every check that must pass before a commit
+	$(PYTEST) -n auto --maxprocesses 8 --dist worksteal
+
+test-slow: $(INSTALLED) ## kill runs and workers at random moments, form a cluster, measure by the clock: a quarter of an hour
+	$(PYTEST) -m slow --timeout=3600 tests
+
+nightly: test-slow ## the slow tests, and the viewer's and the command line's in random order; on a machine with nothing else to do
+	$(PYTEST) --shuffle $(SEED) tests/viewer tests/cli
 
 lint: $(INSTALLED) ## check the style
 	$(BIN)/ruff check .
@@ -43,7 +62,7 @@ docs: $(INSTALLED) ## write the documentation as HTML to build/docs
 	@echo "documentation: build/docs/index.html"
 
 peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes CSV beside the scripts
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	$(PIP) -e '.[peers]'
 	for script in benchmarks/peers/*.py; do $(BIN)/python $$script || exit 1; done
 
 # in this order: networks before what asks about them, tables and figures at the end

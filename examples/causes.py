@@ -19,8 +19,8 @@ def kinds(ids: Iterable[str]) -> dict[str, int]:
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="causes-"))
     subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
-    data = {"test": eye_net.test(), "improvement": eye_net.improvement()}
-    asked = steps({"angles": ["gaze_angle", "light_angle"], "select": {"budget": 100}})
+    data = {"test": eye_net.test(), "pool": eye_net.pool()}
+    asked = steps({"angles": ["gaze_angle", "light_angle"], "select": {"from": "pool", "budget": 100}})
     run = Run.create(folder / "run")
     errors, causes, unsafe = Plan.of(asked).run(subject, data, run)
 

@@ -16,7 +16,8 @@ def main() -> None:
     for row in pairs.table.slice(0, 5).to_pylist():
         certainty = f"reported with certainty {row['certainty']:.2f}" if row["confused"] else "not reported"
         print(f"  {row['first']} and {row['second']}: distance {row['distance']:.2f}, {certainty}", end="; ")
-        print(f"place {row['leaning_rank']} by the outputs alone, which give {row['leaning']:.1%} to each other")
+        rank, shared = row["soft_confusion_rank"], row["soft_confusion"]
+        print(f"place {rank} by the outputs alone, which give {shared:.1%} to each other")
 
     distance, truth = pair_values(pairs.arrays["distance"]), pair_values(pair_confusion(pairs.arrays["confusion"]))
     print(f"Spearman's correlation of distance and true confusion: {spearman(distance, truth):.2f}")

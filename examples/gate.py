@@ -10,11 +10,11 @@ from pathlib import Path
 import torch
 
 from weakspot import Plan, Run, Subject
-from weakspot.comparing import compare_runs
+from weakspot.compare import compare_runs
 from weakspot.core.source import limited
 from weakspot.data import digits
 from weakspot.evidence import verify_bundle, write_bundle
-from weakspot.gate.judging import judge
+from weakspot.gate.evaluation import judge
 from weakspot.gate.policy import read_policy
 from weakspot.report import write_report
 from weakspot.robustness.room import steps
@@ -56,8 +56,9 @@ def main(folder: Path) -> None:
     for judged in verdict.judged:
         print(f"{judged.rule.name}: {'passed' if judged.passed else 'failed'}, {judged.told}")
 
-    bundle = write_bundle(after, folder / "evidence", verdict=verdict, policy=policy)
-    print(f"evidence of {verify_bundle(bundle.folder, seal=bundle.seal).files} files, unchanged")
+    bundle = write_bundle(after, folder / "evidence", policy=policy, baseline=before)
+    verified = verify_bundle(bundle.folder, seal=bundle.seal)
+    print(f"evidence of {verified.files} files with {verified.claims} claims: {verified.state}")
     print(f"report: {write_report(after, folder / 'report.html')}")
 
 

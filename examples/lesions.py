@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 from weakspot import Execution, Run, Subject
-from weakspot.asking import steps_for
 from weakspot.core.plan import Plan
 from weakspot.core.source import Subset
 from weakspot.data import phantom
+from weakspot.registry import steps_for
 
 
 def main() -> None:

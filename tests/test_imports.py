@@ -9,23 +9,31 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 ROOMS = {"coverage", "robustness", "classes", "causes", "lesions"}
-TORCH_FREE = {f"weakspot.core.{name}" for name in ("finding", "run", "errors", "digest", "files")}
+TORCH_FREE = {
+    f"weakspot.core.{name}"
+    for name in (
+        "finding", "run", "errors", "digest", "files", "guarded_open", "guarded_table", "outputs", "figures",
+        "templates", "room",
+    )
+}  # fmt: skip
+SHARED = {"lazy", "rooms", "formatting"}
+"""Small torch-free modules that everybody may import."""
 READERS = {*TORCH_FREE, "weakspot.core.options", "weakspot.data.images", "weakspot._version"}
 JUDGES = {
-    "questions": set(),
+    "lazy": set(),
+    "rooms": set(),
+    "formatting": set(),
+    "upgrades": {"rooms"},
     "yaml_file": set(),
-    "report": {"statistics", "questions"},
-    "comparing": {"statistics"},
-    "gate": {"statistics", "comparing", "yaml_file"},
+    "report": {"statistics"},
+    "compare": {"statistics"},
+    "gate": {"statistics", "compare", "yaml_file"},
     "evidence": {"gate"},
     "heat_pictures": set(),
-    "viewer": {"statistics", "questions", "report", "comparing", "heat_pictures"},
+    "viewer": {"statistics", "report", "compare", "heat_pictures"},
 }
 """What reads Runs and never loads torch, with what else it may import."""
-OF_ROOMS = {"weakspot.data.names"} | {
-    f"weakspot.{name}" for name in ("causes.labelling", "causes.journal", "lesions.slices", "lesions.volumes")
-}
-"""What the viewer takes from rooms: modules that do without torch."""
+OF_DATA = {"weakspot.data.names"}
 NOTHING_ELSE = {"weakspot", "weakspot._version"}
 
 
@@ -86,26 +94,29 @@ def may_import(module):
     """Which packages of weakspot a module may import; None for all."""
     room = package(module)
     if room == "core" or room == "":
-        return {"core", "kernels"} if room else set()
+        return {"core", "kernels"} if room else set(SHARED)
     if room == "kernels":
         return {"kernels"}
     if room == "statistics":
         return {"statistics"}
     if room in ("relevance", "looks", "data", "models", "engines"):
-        return {"core", room, *(["heat_pictures"] if room == "relevance" else [])}
+        return {"core", room, "lazy", *(["heat_pictures"] if room == "relevance" else [])}
     if room == "attacks":
         return {"core", "relevance", "statistics", room}
+    if room == "repair":
+        return {"core", "statistics", "lazy", room}
     if room in ROOMS:
-        return {"core", "relevance", "looks", "data", "attacks", "statistics", "heat_pictures", "kernels", room}
+        below = {"core", "relevance", "looks", "data", "attacks", "repair", "statistics", "heat_pictures", "kernels"}
+        return {*below, *SHARED, room, *({"viewer", "report"} if module.endswith("pages") else ())}
     if room in JUDGES:
-        return {room, *JUDGES[room]}
+        return {room, *JUDGES[room], *(SHARED if room not in SHARED else ())}
     return None
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_weakspots_own_imports_keep_to_the_table(module):
     allowed = may_import(module)
-    own_extra = {"statistics": {"weakspot.core.errors"}, "viewer": READERS | OF_ROOMS}
+    own_extra = {"statistics": {"weakspot.core.errors"}, "viewer": READERS | OF_DATA}
     extra = {**dict.fromkeys(JUDGES, READERS), **own_extra}.get(package(module), set())
     for name in own(imported(module)):
         assert package(name) != "cli" or package(module) == "cli", f"{module} imports {name}: nobody imports cli"
@@ -114,9 +125,9 @@ def test_weakspots_own_imports_keep_to_the_table(module):
             assert package(name) in allowed or name in parents, f"{module} must not import {name}"
 
 
-def test_asking_and_laws_may_import_everything_but_cli():
+def test_registry_and_laws_may_import_everything_but_cli():
     for module in MODULES:
-        if package(module) in ("asking", "laws"):
+        if package(module) in ("registry", "laws"):
             assert not {name for name in own(imported(module)) if package(name) == "cli"}
 
 
@@ -125,6 +136,27 @@ def test_what_reads_a_run_needs_numpy_and_pyarrow_only(module):
     names = imported(module)
     assert foreign(names) <= {"numpy", "pyarrow"}
     assert own(names) <= TORCH_FREE
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_what_a_room_declares_needs_no_torch(room):
+    for part in [name for name in MODULES if name.startswith(f"weakspot.{room}.") and name.endswith("outputs")]:
+        for name in reachable(part):
+            assert "torch" not in foreign(imported(name)), f"{part} reaches {name}, which imports torch"
+    pages = f"weakspot.{room}.pages"
+    assert all(pages not in imported(name) for name in MODULES), "pages are found by name, so that nobody needs fastapi"
+
+
+def test_readers_know_no_finding_by_name():
+    """Report, viewer, compare and gate read declarations: a room's Findings are named in the room alone."""
+    from weakspot.rooms import rooms
+
+    names = [name for room in rooms().values() for name in room.findings]
+    assert len(names) > 30
+    for module, path in MODULES.items():
+        if package(module) in ("report", "viewer", "compare", "gate"):
+            text = path.read_text(encoding="utf-8")
+            assert not [name for name in names if f'"{name}' in text], module
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "core"])
@@ -163,7 +195,7 @@ def test_what_judges_a_run_never_loads_torch(module):
         assert "torch" not in foreign(imported(name)), f"{module} reaches {name}, which imports torch"
 
 
-@pytest.mark.parametrize("module", ["weakspot", "weakspot.cli.main", "weakspot.asking"])
+@pytest.mark.parametrize("module", ["weakspot", "weakspot.cli.main", "weakspot.registry"])
 def test_nothing_heavy_is_loaded_before_it_is_needed(module):
     loaded = {module} | {name for name in own(imported(module, lazy=False)) if name in MODULES}
     for name in loaded:
@@ -172,8 +204,8 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(module):
 
 def test_the_walk_sees_what_there_is():
     """A walk that finds nothing would forbid nothing."""
-    assert {"weakspot.core.taps", "weakspot.cli.main", "weakspot.robustness.neighbours"} <= MODULES.keys()
-    assert "weakspot.looks" in imported("weakspot.robustness.neighbours")
+    assert {"weakspot.core.taps", "weakspot.cli.main", "weakspot.robustness.probes"} <= MODULES.keys()
+    assert "weakspot.looks" in imported("weakspot.robustness.probes")
     assert "weakspot.core.run" in imported("weakspot.cli.main")
     assert "weakspot.core.run" not in imported("weakspot.cli.main", lazy=False)
     assert foreign(imported("weakspot.core.taps")) == {"numpy", "torch"}
@@ -186,7 +218,7 @@ def test_the_walk_sees_what_there_is():
         ("from a.b import c", {"a.b"}),
         ("def f():\n    try:\n        import a\n    except ImportError:\n        import b", {"a", "b"}),
         ("if TYPE_CHECKING:\n    import a", set()),
-        ("from weakspot import asking", {"weakspot", "weakspot.asking"}),
+        ("from weakspot import registry", {"weakspot", "weakspot.registry"}),
     ],
 )
 def test_how_imports_are_found(text, expected):

@@ -33,13 +33,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from weakspot import Subject, examine
-from weakspot.causes.again import recluster
+from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.clusters import ClusterRecipe, best_layer, cluster_layer
 from weakspot.causes.distances import heat_map_distances
-from weakspot.causes.errors import Errors
+from weakspot.causes.error_probes import Errors
 from weakspot.causes.parameters import Parameters
 from weakspot.causes.probes import RootCauses
-from weakspot.causes.study import ErrorImages
+from weakspot.causes.reclustering import recluster
 from weakspot.causes.traits import shared_traits
 from weakspot.core.source import Source
 from weakspot.data.eyes import CLASSES, EyeRanges, Eyes

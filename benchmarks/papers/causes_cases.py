@@ -26,14 +26,14 @@ from weakspot import Execution, Finding, Run, Subject, examine
 from weakspot.causes.room import steps
 from weakspot.core.plan import Plan
 from weakspot.core.source import Source, Subset
-from weakspot.repair import Answers, Kept
+from weakspot.repair import CachedSource, Predictions
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A net, its data (train, test, fresh test, improvement) and how root causes are asked for.
+    """A net, its data (train, test, fresh test, pool) and how root causes are asked for.
 
     `planted` says which kind an image is of, where that is known. Root causes are found in the test set; the fresh test
     set plays no part in choosing anything.
@@ -100,12 +100,12 @@ def weights_of(folder: Path, name: str, seed: int) -> Path:
 
 def kept(data: Mapping[str, Source], device: str) -> dict[str, Source]:
     """Every split read once, and kept where it is trained on."""
-    return {name: Kept(source, device=device) for name, source in data.items()}
+    return {name: CachedSource(source, device=device) for name, source in data.items()}
 
 
 def chosen(case: Case, budget: int) -> tuple[Finding, Finding, float | None]:
-    """Root causes of the test set, the unsafe set of the improvement set, and which keypoint errors are wrong."""
-    asked = steps({**case.options, "select": {"budget": budget}})
+    """Root causes of the test set, the unsafe set of the pool, and which keypoint errors are wrong."""
+    asked = steps({**case.options, "select": {"from": "pool", "budget": budget}})
     with tempfile.TemporaryDirectory() as folder:
         run, how = Run.create(Path(folder) / "run"), Execution(batch_size=128)
         errors, causes, unsafe = Plan.of(asked).run(case.subject, case.data, run, execution=how)
@@ -115,23 +115,23 @@ def chosen(case: Case, budget: int) -> tuple[Finding, Finding, float | None]:
 
 def figure(subject: Subject, source: Source) -> float:
     """Accuracy, or the mean error of each sample's worst keypoint."""
-    told = examine(subject, source, [Answers()], execution=Execution(batch_size=512))[0].summary
+    told = examine(subject, source, [Predictions()], execution=Execution(batch_size=512))[0].summary
     return round(float(told["accuracy" if "accuracy" in told else "error"].value), 4)
 
 
 def failing(case: Case, source: Source, threshold: float | None) -> float:
     """The share of the samples that the net fails on."""
-    table = examine(case.subject, source, [Answers()], execution=Execution(batch_size=512))[0].table
+    table = examine(case.subject, source, [Predictions()], execution=Execution(batch_size=512))[0].table
     assert table is not None
     if threshold is None:
-        return round(1 - float(np.mean(table["right"].to_numpy(zero_copy_only=False))), 4)
+        return round(1 - float(np.mean(table["correct"].to_numpy(zero_copy_only=False))), 4)
     return round(float(np.mean(table["error"].to_numpy() > threshold)), 4)
 
 
 def table_row(case: Case) -> dict[str, Any]:
     """Table 1 and RQ1: errors, clusters, how few images to look at, how many clusters share a parameter."""
     causes, unsafe, limit = chosen(case, case.budgets[0])
-    told, pool = causes.summary, case.data["improvement"]
+    told, pool = causes.summary, case.data["pool"]
     ids, numbers = causes.arrays["image_id"].tolist(), np.asarray(causes.arrays["image_cluster"])
     truth = None if case.planted is None else [case.planted(name) for name in ids]
     return {
@@ -144,7 +144,7 @@ def table_row(case: Case) -> dict[str, Any]:
         "ari_with_planted": "" if truth is None else round(float(adjusted_rand_score(truth, numbers)), 3),
         "chosen": unsafe.table.num_rows,
         "failing_chosen": failing(case, Subset.named(pool, unsafe.table["id"].to_pylist()), limit),
-        "failing_improvement": failing(case, pool, limit),
+        "failing_pool": failing(case, pool, limit),
         "machine": machine(case.device),
     }
 

@@ -1,6 +1,6 @@
 """Three nets on the eye simulator, as in HUDD's gaze (GD), drowsiness (OC) and eyeglasses (OD) cases.
 
-Each knows usual eyes alone; test, fresh test and improvement sets mix these with kinds of eyes that it never saw. How
+Each knows usual eyes alone; test, fresh test and pools mix these with kinds of eyes that it never saw. How
 unusual these are was settled by a first look at the errors, before any retraining. See causes_retraining.py.
 """
 
@@ -36,7 +36,7 @@ KINDS: dict[Task, dict[str, EyeRanges]] = {
         "reflecting": replace(WITH_OR_WITHOUT, reflection=(0.7, 1.0)),
     },
 }
-TRAIN, EPOCHS, SIZES = 3000, 30, {"test": 300, "improvement": 600, "fresh test": 500}
+TRAIN, EPOCHS, SIZES = 3000, 30, {"test": 300, "pool": 600, "fresh test": 500}
 """Eyes of each unusual kind in a split; of usual ones there are three times as many."""
 
 
@@ -50,7 +50,7 @@ def gaze(device: str, folder: Path, *, seed: int = 0) -> Case:
     data: dict[str, Source] = {
         "train": eye_net.train(),
         "test": eye_net.test(),
-        "improvement": eye_net.improvement(),
+        "pool": eye_net.pool(),
         "fresh test": eye_net.mixture(1500, 500, seed=9, name="-fresh"),
     }
     data = kept(data, device)

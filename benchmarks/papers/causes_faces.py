@@ -22,12 +22,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from weakspot import Subject
-from weakspot.core.draws import draw_keys, uniform
+from weakspot.core.stateless_random import draw_keys, uniform
 from weakspot.data.sources import ArraySource
 
 EPOCHS = 60
 GIVEN = SHARED / "data" / "faces.zip"
-SHARES = {"train": 0.45, "improvement": 0.7, "test": 0.85, "fresh test": 1.0}
+SHARES = {"train": 0.45, "pool": 0.7, "test": 0.85, "fresh test": 1.0}
 """Up to which share of the people belong to each split."""
 
 

@@ -17,7 +17,7 @@ from causes_eyes import detector, planted
 from causes_repeats import Repeats
 from measuring import write_rows
 
-from weakspot.causes.unsafe import one_class_clusters
+from weakspot.causes.unsafe_selection import one_class_clusters
 from weakspot.core.source import Source
 
 MODELS = ("before", "after-unsafe_set", "after-random_images", "after-random_images_repeated")
@@ -27,8 +27,8 @@ def rows(repeats: Repeats) -> list[dict[str, Any]]:
     """One row per kind, true answer and model."""
     data, answers = repeats.case.data, repeats.answers()
     kinds, true = kinds_and_answers(data["fresh test"])
-    clusters = np.array([repeats.unsafe.clusters.get(name, 0) for name in data["improvement"].ids])
-    pool_kinds, pool_true = (values[clusters > 0] for values in kinds_and_answers(data["improvement"]))
+    clusters = np.array([repeats.unsafe.clusters.get(name, 0) for name in data["pool"].ids])
+    pool_kinds, pool_true = (values[clusters > 0] for values in kinds_and_answers(data["pool"]))
     one_class = one_class_clusters(clusters[clusters > 0], pool_true)
     return [
         {
@@ -39,7 +39,7 @@ def rows(repeats: Repeats) -> list[dict[str, Any]]:
             "kind": kind,
             "true": answer,
             "images": int(own.sum()),
-            "right": round(float(np.mean([np.atleast_2d(one[f"fresh test {model}"])[0, own] for one in answers])), 3),
+            "correct": round(float(np.mean([np.atleast_2d(one[f"fresh test {model}"])[0, own] for one in answers])), 3),
             "labels_of_the_kind": int(((pool_kinds == kind) & (pool_true == number)).sum()),
             "clusters": len(set(repeats.unsafe.clusters.values())),
             "one_class_clusters": len(one_class),

@@ -15,9 +15,9 @@ from causes_cases import Case, chosen
 from measuring import machine
 
 from weakspot import Finding
-from weakspot.repair import Labelled, Recipe, RetrainingData, proved
-from weakspot.repair.outcome import Outcome, retraining_finding
-from weakspot.repair.proving import METHODS
+from weakspot.repair import Labelled, Recipe, RetrainingData, run_experiment
+from weakspot.repair.experiment import METHODS
+from weakspot.repair.retraining_finding import MethodScores, retraining_finding
 
 TESTS = ("test", "fresh test")
 
@@ -31,7 +31,7 @@ class UnsafeSet:
 
     def data(self, case: Case, test: str) -> RetrainingData:
         """These images, labelled with the truth, beside everything else that a comparison needs."""
-        pool = case.data["improvement"]
+        pool = case.data["pool"]
         places = [place for place, name in enumerate(pool.ids) if name in self.clusters]
         truth = pool.read(np.array(places)).known_targets.cpu().tolist()
         labels = {pool.ids[place]: target for place, target in zip(places, truth, strict=True)}
@@ -76,7 +76,7 @@ class Repeats:
             return
         kept: dict[str, Any] = {"machine": machine(self.case.device)}
         for test in TESTS:
-            made = proved(
+            made = run_experiment(
                 self.case.subject,
                 self.unsafe.data(self.case, test),
                 recipe=Recipe(seed=repeat),
@@ -113,9 +113,9 @@ def _added(finding: Finding) -> list[int]:
     return [int(part.rsplit(" ", 1)[1]) for part in str(finding.summary["added"].value).split(", ")]
 
 
-def _outcome(repeats: list[dict[str, np.ndarray]], test: str, number: int) -> Outcome:
+def _outcome(repeats: list[dict[str, np.ndarray]], test: str, number: int) -> MethodScores:
     name = f"{test} after-{METHODS[number].replace(' ', '_')}"
-    return Outcome([repeat[name][0] for repeat in repeats], [int(repeat["added"][number]) for repeat in repeats])
+    return MethodScores([repeat[name][0] for repeat in repeats], [int(repeat["added"][number]) for repeat in repeats])
 
 
 def rows_of(finding: Finding, **known: Any) -> list[dict[str, Any]]:

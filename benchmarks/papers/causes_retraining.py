@@ -7,7 +7,7 @@ Writes causes_cases.csv (errors, clusters, images to inspect, what clusters shar
 retraining brings, as far as it has come) and the nets that it trains beside this script, or to --out. What is there
 already is not made again: every training is kept in --work, by default the folder runs beside the tables.
 
-Root causes are found in the test set, B images are chosen from the improvement set, labelled with the truth, and
+Root causes are found in the test set, B images are chosen from the pool, labelled with the truth, and
 trained on together with the training set by HUDD's own recipe (10 epochs of small steps, no validation): balanced by
 bootstrap; as many random images; those of these that fail; the random ones repeated until they weigh as much as the
 balanced set; nothing new at all. Every model is judged by the test set and by a fresh one that played no part in

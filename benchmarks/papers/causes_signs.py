@@ -6,7 +6,7 @@ python benchmarks/papers/causes_signs.py --show FOLDER                contact sh
 Reads $WEAKSPOT_SIGNS, an archive made by --pack, where it is set; else gtsrb.zip of $WEAKSPOT_SHARED. Packed images are
 compressed a second time (root mean square difference about 5 of 255).
 
-Train and improvement set share no track (a track is one sign, filmed). Root causes are found in a random half of the
+Train and pool share no track (a track is one sign, filmed). Root causes are found in a random half of the
 official test images that are there; the other half is the fresh test set. See causes_retraining.py.
 """
 
@@ -49,7 +49,7 @@ def signs() -> tuple[dict[str, ArraySource], list[str]]:
         entries, images = table(archive, "manifest.csv"), images_of(archive, "RGB")
         names = [row["SignName"] for row in table(archive, "classes.csv")]
     splits = np.array([entry["split"] for entry in entries])
-    return {split: _split(images, entries, splits == split) for split in ("train", "improvement", "test")}, names
+    return {split: _split(images, entries, splits == split) for split in ("train", "pool", "test")}, names
 
 
 def _split(images: np.ndarray, entries: list[dict[str, str]], members: np.ndarray) -> ArraySource:
@@ -74,7 +74,7 @@ def case(device: str, folder: Path, *, seed: int = 0, **options: str) -> Case:
     subject = Subject(net, classes=names, scores="logits", bounds=(0, 1), device=device)
     order = np.random.default_rng(0).permutation(len(data["test"].ids))
     halves = [Subset(data["test"], np.sort(half)) for half in np.array_split(order, 2)]
-    splits = {"train": data["train"], "test": halves[0], "improvement": data["improvement"], "fresh test": halves[1]}
+    splits = {"train": data["train"], "test": halves[0], "pool": data["pool"], "fresh test": halves[1]}
     return Case(name_of("traffic signs", seed), subject, kept(splits, device), (300, 1000), options)
 
 

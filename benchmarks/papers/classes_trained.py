@@ -33,7 +33,7 @@ from torch.nn import functional as F
 from weakspot import Subject
 from weakspot.core.source import Subset
 from weakspot.data.sources import ArraySource
-from weakspot.repair import Kept
+from weakspot.repair import CachedSource
 
 EPSILON, STEPS, ROBUST_EPOCHS, CANVAS_EPOCHS = 2 / 255, 4, 20, 12
 CANVASES = {"train": 20_000, "test": 10_000}
@@ -80,7 +80,7 @@ def attacked(net: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
     return (images + change).clamp(0, 1).detach()
 
 
-def trained(net: nn.Module, source: Kept, *, epochs: int, device: str, seed: int, robust: bool) -> nn.Module:
+def trained(net: nn.Module, source: CachedSource, *, epochs: int, device: str, seed: int, robust: bool) -> nn.Module:
     """Adam with one cycle; robust nets learn from attacked images, shifted and flipped."""
     torch.manual_seed(seed)
     net, batch = net.to(device), source.read(np.arange(len(source.ids)))
@@ -123,7 +123,7 @@ def cifar(split: str) -> ArraySource:
 
 def robust_rows(kind: str, seed: int, device: str, smaller: int) -> Iterator[dict[str, Any]]:
     """One robust net; how it stands the attack is told beside its accuracy."""
-    train, test = (Kept(_first(cifar(split), smaller), device=device) for split in ("train", "test"))
+    train, test = (CachedSource(_first(cifar(split), smaller), device=device) for split in ("train", "test"))
     torch.manual_seed(seed)
     net = {"small": small, "large": large}[kind]()
     net = trained(net, train, epochs=ROBUST_EPOCHS, device=device, seed=seed, robust=True)
@@ -140,7 +140,7 @@ def sign_rows(seed: int, device: str, smaller: int) -> Iterator[dict[str, Any]]:
     """One net for traffic signs."""
     data, names = signs()
     subject = Subject(sign_net(data, device, seed=seed), classes=names, scores="logits", bounds=(0, 1), device=device)
-    test, train = (Kept(_first(data[split], smaller), device=device) for split in ("test", "train"))
+    test, train = (CachedSource(_first(data[split], smaller), device=device) for split in ("test", "train"))
     yield from study(subject, test, _first(train, PROFILED), net="signs", setting="", seed=seed)
 
 
@@ -148,7 +148,7 @@ def canvas_rows(seed: int, device: str, smaller: int) -> Iterator[dict[str, Any]
     """A net that learnt from canvases with company, one that learnt without; what each makes of new canvases."""
     folder, planted = data_folder(), planted_pairs()
     made = {
-        (split, company): Kept(
+        (split, company): CachedSource(
             canvases(folder, split, min(count, smaller), seed=seed, company=company == "with"), device=device
         )
         for split, count in CANVASES.items()

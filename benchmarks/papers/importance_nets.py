@@ -32,7 +32,7 @@ from weakspot.core.job import Execution
 from weakspot.core.source import Source
 from weakspot.coverage.traces import LayerTraces
 from weakspot.data.sources import ArraySource
-from weakspot.robustness.neighbours import SquaredError
+from weakspot.robustness import SquaredError
 
 PUBLISHED = {
     "LeNet-1": (7206, 98.33), "LeNet-4": (69362, 98.59), "LeNet-5": (107786, 98.96), "ConvNet": (952234, 77.68),

@@ -12,9 +12,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import read_rows
 
+from weakspot.formatting import percent
 from weakspot.lesions.model import METHODS
 from weakspot.report.figures import curves
-from weakspot.report.wording import percent
 
 HERE = Path(__file__).resolve().parent
 IMAGES = HERE.parents[1] / "docs" / "images"

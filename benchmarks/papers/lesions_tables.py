@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import write
 
 from weakspot import Finding
+from weakspot.lesions.baselines import DIRECT, METASEG
 from weakspot.lesions.comparison import GRID, mean_curve
 from weakspot.lesions.evaluation import Evaluation, Fold, accuracy_confidence, evaluate
 from weakspot.lesions.gcn import Learning, LesionGraph, train_gcn
 from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.model import METHODS, fit_lesion_model, uncertainties
-from weakspot.lesions.rivals import DIRECT, METASEG
 from weakspot.lesions.telling import scored_fold, scores_finding
 from weakspot.statistics.intervals import Interval, percentile_interval
 
@@ -139,7 +139,7 @@ class OverSeeds:
     def spearman(self, method: str) -> float:
         return float(np.mean([own.spearman[method] for own in self.seeds]))
 
-    def best_rival(self) -> str:
+    def best_baseline(self) -> str:
         return max(RIVALS, key=self.area)
 
     def curve(self, method: str) -> np.ndarray:
@@ -247,7 +247,7 @@ def write_studies(stem: Path, studies: Sequence[tuple[Mapping[str, Any], Sequenc
         told = {**known, "model_seeds": len(scored)}
         study = OverSeeds.of([[fold_of(finding) for finding in folds] for folds in scored])
         extra = {name: name for name in EXTRA if name in study.methods}
-        rivals = {"best on test": study.best_rival(), "best on validation": rival_on_validation(scored[0])}
+        rivals = {"best on test": study.best_baseline(), "best on validation": rival_on_validation(scored[0])}
         found = {
             "": method_rows(study),
             "_folds": fold_rows(scored[0]),

@@ -43,18 +43,25 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
 from measuring import SHARED, architectures, machine, read_rows, write_rows
 
-from weakspot.robustness.evaluation import Calls, baselines, comparison
-from weakspot.robustness.gathering import fresh_looks
-from weakspot.robustness.learning import learn, seen_by, threshold_calls
-from weakspot.robustness.measures import neighbour_accuracy, simpson_diversity
-from weakspot.robustness.network import Learning, fit
-from weakspot.robustness.queries import query_features
-from weakspot.robustness.thresholds import best_f1_threshold, lowest_weak_threshold, quantile_threshold
+from weakspot.robustness import (
+    MethodOutput,
+    baselines,
+    best_f1_threshold,
+    lowest_weak_threshold,
+    neighbour_accuracy,
+    quantile_threshold,
+    query_features,
+    simpson_diversity,
+)
+from weakspot.robustness.detector_data import fresh_looks
+from weakspot.robustness.detector_network import DetectorTraining, fit_network
+from weakspot.robustness.detectors import fit_detectors, network_features, threshold_outputs
+from weakspot.robustness.metrics_detection import metrics_table
 
 NETS = [f"{net}-{data}" for data in ("cifar10", "fashion_mnist", "svhn") for net in ("ResN", "WideResN", "Vgg16Half")]
 QUERIES, LOOKS, SAMPLE = 15, 50, 15_000
 FRESH, ALL = fresh_looks(QUERIES, LOOKS), list(range(LOOKS + 1))
-WHOLE_TRAINING_SET = Learning(epochs=100)
+WHOLE_TRAINING_SET = DetectorTraining(epochs=100)
 """With four times the images, more rounds still pay, as held-out training images show."""
 Rule = Callable[[np.ndarray, np.ndarray], float]
 FIGURES = ("f1", "f1_low", "f1_high", "precision", "recall", "average_precision", "auroc", "brier", "calibration_error")
@@ -202,83 +209,85 @@ class Case:
             "confidence": softmax(self.seen[f"l_{split}"][rows]).max(1),
         }
 
-    def weak(self, split: str, looks: Sequence[int], cutoff: float) -> np.ndarray:
-        return neighbour_accuracy(self.said[split][:, looks], self.labels[split]) <= cutoff
+    def weak(self, split: str, looks: Sequence[int], threshold: float) -> np.ndarray:
+        return neighbour_accuracy(self.said[split][:, looks], self.labels[split]) <= threshold
 
 
-def shared_draws(case: Case, cutoff: float, rule: Rule) -> Calls:
+def shared_draws(case: Case, threshold: float, rule: Rule) -> MethodOutput:
     """The black box as the paper scores it, with the threshold of its authors' code or of its text."""
-    threshold = rule(-simpson_diversity(case.said["train"]), case.weak("train", ALL, cutoff))
+    score_threshold = rule(-simpson_diversity(case.said["train"]), case.weak("train", ALL, threshold))
     score = -simpson_diversity(case.said["test"])
-    return Calls("black_box", score, score >= threshold)
+    return MethodOutput("black_box", score, score >= score_threshold)
 
 
-def all_shared(case: Case, cutoff: float) -> list[tuple[str, str, Calls]]:
+def all_shared(case: Case, threshold: float) -> list[tuple[str, str, MethodOutput]]:
     """The black box on shared draws, by both rules; the paper's calls nearly everything weak, and warns."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         rules = {"black_box": quantile_threshold, "black_box_paper_rule": lowest_weak_threshold}
-        return [("shared", name, shared_draws(case, cutoff, rule)) for name, rule in rules.items()]
+        return [("shared", name, shared_draws(case, threshold, rule)) for name, rule in rules.items()]
 
 
-def best_f1_rule(case: Case, cutoff: float) -> Calls:
+def best_f1_rule(case: Case, threshold: float) -> MethodOutput:
     """The black box with the threshold that maximises F1 on training images."""
     diversity = simpson_diversity(case.said["train"][:, : QUERIES + 1])
     score = -case.test["diversity"]
-    return Calls("black_box", score, score >= best_f1_threshold(-diversity, case.weak("train", FRESH, cutoff)))
+    return MethodOutput(
+        "black_box", score, score >= best_f1_threshold(-diversity, case.weak("train", FRESH, threshold))
+    )
 
 
-def oracle(case: Case, cutoff: float) -> Calls:
+def oracle(case: Case, threshold: float) -> MethodOutput:
     """Neighbour accuracy over what the black box sees, with labels; its threshold maximises F1 on training images."""
     seen = {split: -case.right[split][:, : QUERIES + 1].mean(1) for split in ("train", "test")}
-    threshold = best_f1_threshold(seen["train"], case.weak("train", FRESH, cutoff))
-    return Calls("black_box", seen["test"], seen["test"] >= threshold)
+    score_threshold = best_f1_threshold(seen["train"], case.weak("train", FRESH, threshold))
+    return MethodOutput("black_box", seen["test"], seen["test"] >= score_threshold)
 
 
-def black_box(case: Case, cutoff: float) -> Calls:
+def black_box(case: Case, threshold: float) -> MethodOutput:
     """As the paper asks it, the truth from other neighbours."""
     diversity = simpson_diversity(case.said["train"][:, : QUERIES + 1])
-    threshold = quantile_threshold(-diversity, case.weak("train", FRESH, cutoff))
-    return threshold_calls(case.test, {"black_box": threshold})[0]
+    score_threshold = quantile_threshold(-diversity, case.weak("train", FRESH, threshold))
+    return threshold_outputs(case.test, {"black_box": score_threshold})[0]
 
 
-def white_box_all(case: Case, cutoff: float, device: str) -> Calls:
+def white_box_all(case: Case, threshold: float, device: str) -> MethodOutput:
     accuracy = neighbour_accuracy(case.said["train"], case.labels["train"])
     how = replace(WHOLE_TRAINING_SET, seed=case.seed, device=device)
-    network = fit(case.features["train"], accuracy, cutoff, how).network
+    network = fit_network(case.features["train"], accuracy, threshold, how).network
     said = network.probability(case.features["test"])
-    return Calls("white_box", said, said >= network.threshold, probability=True)
+    return MethodOutput("white_box", said, said >= network.threshold, probability=True)
 
 
-def learners(case: Case, cutoff: float, device: str) -> list[Calls]:
+def learners(case: Case, threshold: float, device: str) -> list[MethodOutput]:
     """The detectors that learn from the sample, and the baselines."""
     right = case.right["train"][case.sample]
-    learnt = learn(case.train, right, cutoff, QUERIES, Learning(seed=case.seed, device=device))
+    learnt = fit_detectors(case.train, right, threshold, QUERIES, DetectorTraining(seed=case.seed, device=device))
     calls = []
-    for name, values in seen_by(case.test).items():
-        network = learnt.fitted[name].network
+    for name, values in network_features(case.test).items():
+        network = learnt.networks[name].network
         said = network.probability(values)
-        calls.append(Calls(name, said, said >= network.threshold, probability=True))
+        calls.append(MethodOutput(name, said, said >= network.threshold, probability=True))
     ids = [str(number) for number in range(len(case.labels["test"]))]
     tuned, flagged = learnt.thresholds["max_softmax"], int(calls[-1].flagged.sum())
     confidence = case.test["confidence"]
-    return [*calls, *baselines(ids, confidence, cutoff=cutoff, tuned=tuned, flagged=flagged, seed=case.seed)]
+    return [*calls, *baselines(ids, confidence, threshold=threshold, tuned=tuned, flagged=flagged, seed=case.seed)]
 
 
-def rows(case: Case, cutoff: float, part: str, device: str) -> Iterator[dict[str, Any]]:
+def rows(case: Case, threshold: float, part: str, device: str) -> Iterator[dict[str, Any]]:
     if part == "whole":
-        calls = white_box_all(case, cutoff, device)
+        calls = white_box_all(case, threshold, device)
         told = [("shared", "white_box_all", calls), ("fresh", "white_box_all", calls)]
     else:
-        told = [("fresh", calls.method, calls) for calls in learners(case, cutoff, device)]
-        told += [("fresh", "oracle", oracle(case, cutoff)), ("fresh", "black_box", black_box(case, cutoff))]
-        told += [("fresh", "black_box_best_f1", best_f1_rule(case, cutoff))]
-        told += all_shared(case, cutoff) if case.seed == 0 else []
+        told = [("fresh", calls.method, calls) for calls in learners(case, threshold, device)]
+        told += [("fresh", "oracle", oracle(case, threshold)), ("fresh", "black_box", black_box(case, threshold))]
+        told += [("fresh", "black_box_best_f1", best_f1_rule(case, threshold))]
+        told += all_shared(case, threshold) if case.seed == 0 else []
     for draws, name, calls in told:
-        weak = case.weak("test", ALL if draws == "shared" else FRESH, cutoff)
-        found = comparison([calls], weak)
+        weak = case.weak("test", ALL if draws == "shared" else FRESH, threshold)
+        found = metrics_table([calls], weak)
         figures = {figure: round(float(found[figure][0]), 4) for figure in FIGURES}
-        what = {"machine": machine(device), "net": case.net, "cutoff": cutoff, "draws": draws, "method": name}
+        what = {"machine": machine(device), "net": case.net, "threshold": threshold, "draws": draws, "method": name}
         yield {**what, "seed": case.seed, "weak_share": round(float(weak.mean()), 4), **figures}
 
 
@@ -289,11 +298,13 @@ def keep(path: Path, found: list[dict[str, Any]]) -> None:
 
 
 def missing(net: str, seed: int, found: list[dict[str, Any]]) -> list[tuple[str, float]]:
-    """Which parts are still to be made, at which cutoffs."""
-    known = {(row["net"], row["seed"], row["method"], row["cutoff"]) for row in found}
+    """Which parts are still to be made, at which thresholds."""
+    known = {(row["net"], row["seed"], row["method"], row["threshold"]) for row in found}
     parts = {"sample": "together", "whole": "white_box_all"}
     every = itertools.product(parts, (0.75, 0.5))
-    return [(part, cutoff) for part, cutoff in every if (net, str(seed), parts[part], str(cutoff)) not in known]
+    return [
+        (part, threshold) for part, threshold in every if (net, str(seed), parts[part], str(threshold)) not in known
+    ]
 
 
 def tell(everything: list[dict[str, Any]]) -> None:
@@ -301,14 +312,14 @@ def tell(everything: list[dict[str, Any]]) -> None:
     keys = dict.fromkeys((row["draws"], row["method"]) for row in everything)
     for draws, method in keys:
         line = f"{draws:7}{method:20}"
-        for cutoff in (0.75, 0.5):
+        for threshold in (0.75, 0.5):
             own = [
                 row
                 for row in everything
-                if (row["draws"], row["method"], float(row["cutoff"])) == (draws, method, cutoff)
+                if (row["draws"], row["method"], float(row["threshold"])) == (draws, method, threshold)
             ]
             line += "".join(
-                f"  {figure} at {cutoff}: {np.mean([float(row[figure]) for row in own]):.4f}"
+                f"  {figure} at {threshold}: {np.mean([float(row[figure]) for row in own]):.4f}"
                 for figure in ("f1", "average_precision")
             )
         print(line)
@@ -337,9 +348,9 @@ def main() -> None:
         wanted = missing(net, seed, read_rows(options.results))
         if wanted and time.monotonic() < until:
             case = Case(net, options.data, options.cache, options.device, seed=seed, limit=options.limit)
-            for part, cutoff in wanted:
+            for part, threshold in wanted:
                 if time.monotonic() < until:
-                    keep(options.results, list(rows(case, cutoff, part, options.device)))
+                    keep(options.results, list(rows(case, threshold, part, options.device)))
         print(f"{net}, seed {seed}: {time.monotonic() - begun:.0f} s", flush=True)
     tell(read_rows(options.results))
 

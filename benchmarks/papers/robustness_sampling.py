@@ -3,7 +3,7 @@
     python benchmarks/papers/robustness_sampling.py [--cache FOLDER] [--device cuda] [--settings 0 1 2 6 12 25]
                                                     [--seeds 5] [--minutes 7]
 
-writes robustness_sampling.csv beside this script: precision, recall and F1 at the cutoff 0.5 of DeepRobust-W on the
+writes robustness_sampling.csv beside this script: precision, recall and F1 at the threshold 0.5 of DeepRobust-W on the
 three ResNet-32, one row per setting and seed; rows that are there are not made again. Settings are the weak emphases
 0, 1 and 2 with 50 neighbours, and 6, 12, 25 and 200 neighbours without emphasis; 50 neighbours are the emphasis 0. Test
 images are judged by the 50 stored neighbours. 200 are those and 150 more of every training image, which takes minutes
@@ -24,8 +24,8 @@ from measuring import machine, read_rows, write_rows
 
 import robustness
 from robustness import ALL, LOOKS, WHOLE_TRAINING_SET, Case, asking
-from weakspot.robustness.measures import neighbour_accuracy
-from weakspot.robustness.network import fit
+from weakspot.robustness import neighbour_accuracy
+from weakspot.robustness.detector_network import fit_network
 from weakspot.statistics.ranking import detection
 
 PUBLISHED: dict[str, dict[str, dict[int, float]]] = {
@@ -56,7 +56,7 @@ def trained(case: Case, setting: int, seed: int, device: str) -> list[dict[str, 
     said = case.said["train"] if looks <= LOOKS else further(case, looks)
     accuracy = neighbour_accuracy(said[:, : looks + 1], case.labels["train"])
     how = replace(WHOLE_TRAINING_SET, weak_emphasis=emphasis, seed=seed, device=device)
-    network = fit(case.features["train"], accuracy, 0.5, how).network
+    network = fit_network(case.features["train"], accuracy, 0.5, how).network
     flagged = network.probability(case.features["test"]) >= network.threshold
     found = detection(flagged, case.weak("test", ALL, 0.5))
     figures = {"f1": found.f1, "precision": found.precision, "recall": found.recall}

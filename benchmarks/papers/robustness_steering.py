@@ -31,8 +31,7 @@ from weakspot.core.job import Execution
 from weakspot.core.source import Source
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Fog, Neighbour, Rain
-from weakspot.robustness.detectors import DetectorEvaluation
-from weakspot.robustness.neighbours import NeighbourTolerance, SquaredError
+from weakspot.robustness import DetectorEvaluation, NeighbourTolerance, SquaredError
 
 PUBLISHED = {
     "chauffeur": (0.416, 0.346), "epoch": (0.789, 0.682), "dave2": (0.541, 0.409),
@@ -60,7 +59,7 @@ def rows(subject: Subject, data: dict[str, Source], seed: int, looks: int) -> It
         learnable = [key for key in asked if both_kinds(accuracy["train", *key], key[0])]
         judged = found(subject, data, run, {key: detector(*key, seed, looks) for key in learnable})
         for key in asked:
-            what = {"cutoff": key[0], "tolerance": key[1], **right_and_weak(accuracy["test", *key], error, *key)}
+            what = {"threshold": key[0], "tolerance": key[1], **right_and_weak(accuracy["test", *key], error, *key)}
             table = judged[key].table if key in judged else None
             for row in [] if table is None else table.to_pylist():
                 yield {**what, "method": row["method"], **{name: round(float(row[name]), 4) for name in FIGURES}}
@@ -68,13 +67,13 @@ def rows(subject: Subject, data: dict[str, Source], seed: int, looks: int) -> It
                 yield {**what, "method": "nothing to learn", **dict.fromkeys(FIGURES, "")}
 
 
-def near(split: str, cutoff: float, tolerance: float, seed: int, looks: int) -> Step:
-    options = {"variation": WEATHER, "looks": looks, "seed": seed, "cutoff": cutoff, "tolerance": tolerance}
-    return Step.of(NeighbourTolerance, split=split, release="never", **options)
+def near(split: str, threshold: float, tolerance: float, seed: int, looks: int) -> Step:
+    options = {"variation": WEATHER, "looks": looks, "seed": seed, "threshold": threshold, "tolerance": tolerance}
+    return Step.of(NeighbourTolerance, split=split, early_stopping="never", **options)
 
 
-def detector(cutoff: float, tolerance: float, seed: int, looks: int) -> Step:
-    options = {"variation": WEATHER, "looks": looks, "seed": seed, "cutoff": cutoff, "tolerance": tolerance}
+def detector(threshold: float, tolerance: float, seed: int, looks: int) -> Step:
+    options = {"variation": WEATHER, "looks": looks, "seed": seed, "threshold": threshold, "tolerance": tolerance}
     return Step.of(DetectorEvaluation, training={**options, "queries": 0, "sample": None}, looks=looks)
 
 
@@ -86,19 +85,19 @@ def found(subject: Subject, data: dict[str, Source], run: Run, steps: Mapping[An
     return {key: by_step[step.key] for key, step in steps.items()}
 
 
-def both_kinds(accuracy: Finding, cutoff: float, least: int = 20) -> bool:
+def both_kinds(accuracy: Finding, threshold: float, least: int = 20) -> bool:
     """Whether there are weak and strong frames enough to learn from."""
     assert accuracy.table is not None
-    weak = int((accuracy.table["accuracy"].to_numpy() <= cutoff).sum())
+    weak = int((accuracy.table["neighbour_accuracy"].to_numpy() <= threshold).sum())
     return least <= weak <= accuracy.table.num_rows - least
 
 
-def right_and_weak(accuracy: Finding, error: Finding, cutoff: float, tolerance: float) -> dict[str, float]:
+def right_and_weak(accuracy: Finding, error: Finding, threshold: float, tolerance: float) -> dict[str, float]:
     """How many frames are answered rightly as they are, and how many of these are weak."""
     assert accuracy.table is not None
     limit = tolerance * float(error.summary["mean_squared_error"].value)  # type: ignore[arg-type]
     right = accuracy.table["squared_error"].to_numpy() <= limit
-    weak = accuracy.table["accuracy"].to_numpy() <= cutoff
+    weak = accuracy.table["neighbour_accuracy"].to_numpy() <= threshold
     return {"right": round(float(right.mean()), 4), "right_weak": round(float(weak[right].mean()), 4)}
 
 

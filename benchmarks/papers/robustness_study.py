@@ -19,8 +19,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import SHARED, machine, write_rows
 
 from robustness import NETS, asking, images, seen_once, unit
-from weakspot.robustness.measures import neighbour_accuracy, simpson_diversity
-from weakspot.robustness.study import apart, centre_distance_ratio, diversity_correlation
+from weakspot.robustness import (
+    centre_distance_ratio,
+    diversity_correlation,
+    neighbour_accuracy,
+    simpson_diversity,
+    weak_strong_difference,
+)
 from weakspot.statistics.ranking import auroc, spearman
 
 TABLE_1 = {
@@ -35,7 +40,7 @@ TABLE_2 = {
     "ResN-fashion_mnist": (1.426, 0.749), "WideResN-fashion_mnist": (1.312, 0.642),
     "Vgg16Half-fashion_mnist": (1.332, 0.937),
 }  # fmt: skip
-"""Cohen's d at the cutoffs 0.5 and 0.75."""
+"""Cohen's d at the thresholds 0.5 and 0.75."""
 TABLE_3 = {
     "ResN-cifar10": 0.853, "WideResN-cifar10": 0.909, "Vgg16Half-cifar10": 0.946, "ResN-svhn": 0.970,
     "WideResN-svhn": 0.984, "Vgg16Half-svhn": 0.983, "ResN-fashion_mnist": 0.923, "WideResN-fashion_mnist": 0.962,
@@ -73,11 +78,11 @@ def of_one(net: str, one: Stored) -> Iterator[dict[str, Any]]:
     correlation = diversity_correlation(said[flawed], accuracy[flawed], QUERIES)
     yield row("Table 3", net, "Spearman of accuracy and diversity", correlation[-1], TABLE_3[net])
     yield from (row("Figure 6", net, f"m = {m}", value) for m, value in zip(QUERIES, correlation, strict=True))
-    for cutoff, published in ((0.75, "> 0.97"), (0.5, "> 0.87")):
-        shared = auroc(-simpson_diversity(said[:, :16]), accuracy <= cutoff)
-        fresh_truth = right[:, [0, *range(16, 51)]].mean(1) <= cutoff
-        yield row("Figure 7", net, f"AUROC at {cutoff}, shared", shared, published)
-        yield row("Figure 7", net, f"AUROC at {cutoff}, fresh", auroc(-simpson_diversity(said[:, :16]), fresh_truth))
+    for threshold, published in ((0.75, "> 0.97"), (0.5, "> 0.87")):
+        shared = auroc(-simpson_diversity(said[:, :16]), accuracy <= threshold)
+        fresh_truth = right[:, [0, *range(16, 51)]].mean(1) <= threshold
+        yield row("Figure 7", net, f"AUROC at {threshold}, shared", shared, published)
+        yield row("Figure 7", net, f"AUROC at {threshold}, fresh", auroc(-simpson_diversity(said[:, :16]), fresh_truth))
     train, test = one.binned["train"], one.binned["test"]
     yield row("Table 8", net, "Spearman of training and test bins", spearman(train, test))
     yield row("Table 8", net, "Pearson of training and test bins", float(np.corrcoef(train, test)[0, 1]))
@@ -87,8 +92,8 @@ def of_one(net: str, one: Stored) -> Iterator[dict[str, Any]]:
             row("Figure 9", net, f"{split}, accuracy {low:.2f} to {low + 0.05:.2f}", share)
             for low, share in zip(BINS, shares, strict=False)
         )
-        for cutoff in (0.75, 0.5):
-            yield row("Figure 9", net, f"{split}, weak at {cutoff}", (one.accuracy[split] <= cutoff).mean())
+        for threshold in (0.75, 0.5):
+            yield row("Figure 9", net, f"{split}, weak at {threshold}", (one.accuracy[split] <= threshold).mean())
 
 
 def between(data: str, nets: dict[str, Stored]) -> Iterator[dict[str, Any]]:
@@ -119,13 +124,13 @@ def near_by_chance(first: np.ndarray, second: np.ndarray) -> float:
 def places(net: str, one: Stored, features: np.ndarray) -> Iterator[dict[str, Any]]:
     """Table 2: where weak images lie among the classes."""
     ratio = centre_distance_ratio(unit(features), one.labels["test"])
-    for cutoff, published in zip((0.5, 0.75), TABLE_2[net], strict=True):
-        found = apart(ratio, one.accuracy["test"] <= cutoff)
+    for threshold, published in zip((0.5, 0.75), TABLE_2[net], strict=True):
+        found = weak_strong_difference(ratio, one.accuracy["test"] <= threshold)
         assert found is not None
-        yield row("Table 2", net, f"r of weak at {cutoff}", found.weak)
-        yield row("Table 2", net, f"r of strong at {cutoff}", found.strong)
-        yield row("Table 2", net, f"Cohen's d at {cutoff}", found.effect, published)
-        yield {**row("Table 2", net, f"Mann–Whitney p at {cutoff}", 0), "value": f"{found.p_value:.1e}"}
+        yield row("Table 2", net, f"r of weak at {threshold}", found.weak)
+        yield row("Table 2", net, f"r of strong at {threshold}", found.strong)
+        yield row("Table 2", net, f"Cohen's d at {threshold}", found.effect, published)
+        yield {**row("Table 2", net, f"Mann–Whitney p at {threshold}", 0), "value": f"{found.p_value:.1e}"}
 
 
 def figure_5(nets: dict[str, tuple[Stored, np.ndarray]], path: Path) -> None:

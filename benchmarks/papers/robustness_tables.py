@@ -51,16 +51,16 @@ def detectors(rows: Rows, title: str) -> None:
     print("| draws | method | 0.75: F1 | AP | AUROC | 0.5: F1 | AP | AUROC | rows |\n" + "|---" * 9 + "|")
     for draws, method in METHODS:
         cells, count = [], 0
-        for cutoff in (0.75, 0.5):
-            own = chosen(rows, draws=draws, method=method, cutoff=cutoff)
+        for threshold in (0.75, 0.5):
+            own = chosen(rows, draws=draws, method=method, threshold=threshold)
             count += len(own)
             cells += [spread(by_seed(own, figure)) for figure in ("f1", "average_precision", "auroc")]
         if count:
             print(f"| {draws} | {method} | " + " | ".join(cells) + f" | {count} |")
     for draws in ("shared", "fresh"):
         shares = [
-            spread(by_seed(chosen(rows, draws=draws, cutoff=cutoff, method="black_box"), "weak_share"))
-            for cutoff in (0.75, 0.5)
+            spread(by_seed(chosen(rows, draws=draws, threshold=threshold, method="black_box"), "weak_share"))
+            for threshold in (0.75, 0.5)
         ]
         print(f"\nweak share, {draws}: {' and '.join(shares)}")
 
@@ -72,22 +72,22 @@ def each_net(rows: Rows) -> None:
     asked = dict(zip(names, ("shared", "shared", "fresh", "fresh", "fresh", "fresh"), strict=True))
     for net in dict.fromkeys(row["net"] for row in rows):
         shares = [
-            chosen(rows, net=net, cutoff=c, draws="shared", method="black_box")[0]["weak_share"] for c in (0.75, 0.5)
+            chosen(rows, net=net, threshold=c, draws="shared", method="black_box")[0]["weak_share"] for c in (0.75, 0.5)
         ]
         cells = [" \\| ".join(f"{100 * float(share):.0f} %" for share in shares)]
         for name, draws in asked.items():
-            own = [chosen(rows, net=net, cutoff=c, draws=draws, method=name.strip()) for c in (0.75, 0.5)]
+            own = [chosen(rows, net=net, threshold=c, draws=draws, method=name.strip()) for c in (0.75, 0.5)]
             cells.append(" \\| ".join(spread((float(row["f1"]) for row in each), 3) for each in own))
         print(f"| {net} | " + " | ".join(cells) + " |")
 
 
 def above(rows: Rows) -> None:
-    """On how many networks, cutoffs and seeds is together above the others?"""
-    print("\n## Together against the others, by network, cutoff and seed\n")
+    """On how many networks, thresholds and seeds is together above the others?"""
+    print("\n## Together against the others, by network, threshold and seed\n")
     for other in ("black_box", "white_box", "white_box_all", "queries", "oracle"):
         wins = total = 0
         for row in chosen(rows, draws="fresh", method="together"):
-            same = {name: row[name] for name in ("net", "cutoff", "seed")}
+            same = {name: row[name] for name in ("net", "threshold", "seed")}
             for beside in chosen(rows, draws="fresh", method=other, **same):
                 wins, total = wins + (float(row["f1"]) > float(beside["f1"])), total + 1
         if total:
@@ -144,9 +144,9 @@ def sampling_cell(rows: Rows) -> str:
 def steering(rows: Rows) -> None:
     print("\n## Table 7\n")
     for learns in ("train", "validation"):
-        for cutoff in ("0.75", "0.5"):
+        for threshold in ("0.75", "0.5"):
             for net in dict.fromkeys(row["net"] for row in rows):
-                own = chosen(rows, learns_from=learns, cutoff=cutoff, net=net, tolerance="3.0")
+                own = chosen(rows, learns_from=learns, threshold=threshold, net=net, tolerance="3.0")
                 cells = []
                 for method in ("white_box", "random", "flag_all"):
                     cells.append(f"{method} {spread(float(row['f1']) for row in own if row['method'] == method)}")
@@ -155,9 +155,11 @@ def steering(rows: Rows) -> None:
                     f"{name} {spread(float(row[name]) for row in one)}"
                     for name in ("weak_share", "auroc", "right", "right_weak")
                 )
-                print(f"| {learns} | {cutoff} | {net} | {' | '.join([*cells, *more])} | {len(one)} |")
+                print(f"| {learns} | {threshold} | {net} | {' | '.join([*cells, *more])} | {len(one)} |")
     for row in chosen(rows, seed=0, method="white_box", learns_from="train"):
-        print(row["net"], "cutoff", row["cutoff"], "λ", row["tolerance"], "weak", row["weak_share"], "F1", row["f1"])
+        print(
+            row["net"], "threshold", row["threshold"], "λ", row["tolerance"], "weak", row["weak_share"], "F1", row["f1"]
+        )
 
 
 def cost(rows: Rows) -> None:

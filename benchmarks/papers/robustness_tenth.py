@@ -24,10 +24,8 @@ from measuring import SHARED, architectures, machine, read_rows, write_rows
 from weakspot import Finding, Plan, Run, Step, Subject
 from weakspot.core.job import Execution
 from weakspot.core.source import Source, limited
-from weakspot.robustness.detectors import DetectorEvaluation
-from weakspot.robustness.evaluation import Calls, comparison
-from weakspot.robustness.neighbours import NeighbourAccuracy
-from weakspot.robustness.thresholds import quantile_threshold
+from weakspot.robustness import DetectorEvaluation, MethodOutput, NeighbourAccuracy, quantile_threshold
+from weakspot.robustness.metrics_detection import metrics_table
 
 NETS = ("LeNet5-mnist", "ConvNet-cifar10")
 SAMPLE = 10_000
@@ -44,37 +42,44 @@ def setting(net: str, device: str, weights: Path) -> tuple[Subject, dict[str, So
     return Subject(model, classes=10, scores="logits", bounds=(0, 1), device=device), images("mnist", "none")
 
 
-def shared_draws(train: Finding, test: Finding, cutoff: float) -> dict[str, np.ndarray]:
+def shared_draws(train: Finding, test: Finding, threshold: float) -> dict[str, np.ndarray]:
     """The black box as the paper scores it: truth and diversity from the same 50 neighbours."""
-    seen = [{name: finding.table[name].to_numpy() for name in ("accuracy", "diversity")} for finding in (train, test)]  # type: ignore[index]
-    threshold = quantile_threshold(-seen[0]["diversity"], seen[0]["accuracy"] <= cutoff)
+    seen = [
+        {name: finding.table[name].to_numpy() for name in ("neighbour_accuracy", "diversity")}  # type: ignore[index]
+        for finding in (train, test)
+    ]
+    score_threshold = quantile_threshold(-seen[0]["diversity"], seen[0]["neighbour_accuracy"] <= threshold)
     score = -seen[1]["diversity"]
-    return comparison([Calls("black_box", score, score >= threshold)], seen[1]["accuracy"] <= cutoff)
+    return metrics_table(
+        [MethodOutput("black_box", score, score >= score_threshold)], seen[1]["neighbour_accuracy"] <= threshold
+    )
 
 
 def rows(subject: Subject, data: dict[str, Source], seed: int, looks: int) -> Iterator[dict[str, Any]]:
     few = {"train": limited(data["train"], SAMPLE, seed=seed), "test": data["test"]}
-    cutoffs = (0.75, 0.5)
+    thresholds = (0.75, 0.5)
     options = {"looks": looks, "seed": seed}
-    judged = {c: Step.of(DetectorEvaluation, training={**options, "cutoff": c}, looks=looks) for c in cutoffs}
-    shared = {split: Step.of(NeighbourAccuracy, split=split, looks=looks, release="never", seed=seed) for split in few}
+    judged = {c: Step.of(DetectorEvaluation, training={**options, "threshold": c}, looks=looks) for c in thresholds}
+    shared = {
+        split: Step.of(NeighbourAccuracy, split=split, looks=looks, early_stopping="never", seed=seed) for split in few
+    }
     plan = Plan.of([*judged.values(), *shared.values()])
     with tempfile.TemporaryDirectory() as folder:
         how = Execution(batch_size=500, shard_size=5000)
         findings = plan.run(subject, few, Run.create(Path(folder) / "run"), execution=how)
         found = {step.key: finding for step, finding in zip(plan.steps, findings, strict=True)}
-        for cutoff in cutoffs:
-            table = found[judged[cutoff].key].table
+        for threshold in thresholds:
+            table = found[judged[threshold].key].table
             assert table is not None
-            yield from told("fresh", cutoff, {name: table[name].to_numpy() for name in table.column_names})
+            yield from told("fresh", threshold, {name: table[name].to_numpy() for name in table.column_names})
             both = (found[shared[split].key] for split in few)
-            yield from told("shared", cutoff, shared_draws(*both, cutoff))
+            yield from told("shared", threshold, shared_draws(*both, threshold))
 
 
-def told(draws: str, cutoff: float, table: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+def told(draws: str, threshold: float, table: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
     for place, method in enumerate(table["method"]):
         figures = {name: round(float(table[name][place]), 4) for name in FIGURES}
-        yield {"cutoff": cutoff, "draws": draws, "method": method, **figures}
+        yield {"threshold": threshold, "draws": draws, "method": method, **figures}
 
 
 def main() -> None:

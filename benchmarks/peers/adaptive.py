@@ -7,7 +7,7 @@ $WEAKSPOT_SHARED, by default a folder `shared` beside the checkout. Writes a CSV
 figures are the same on every machine.
 
 Bars for the rule "predictive" at an error rate of 0.02: at least 2.5 times fewer looks than 51, under 1 % other
-verdicts for inputs whose neighbour accuracy is more than 0.1 away from the cutoff.
+verdicts for inputs whose neighbour accuracy is more than 0.1 away from the threshold.
 """
 
 import os
@@ -24,11 +24,11 @@ from weakspot.statistics.sequential import StoppingRule, certain_rule, predictiv
 NETS = [f"{net}-{data}" for data in ("cifar10", "fashion_mnist", "svhn") for net in ("ResN", "WideResN", "Vgg16Half")]
 LOOKS = 51
 RULES: dict[str, Callable[[float], StoppingRule]] = {
-    "certain": lambda cutoff: certain_rule(LOOKS, cutoff),
-    "predictive 0.01": lambda cutoff: predictive_rule(LOOKS, cutoff, 0.01),
-    "predictive 0.02": lambda cutoff: predictive_rule(LOOKS, cutoff, 0.02),
-    "predictive 0.05": lambda cutoff: predictive_rule(LOOKS, cutoff, 0.05),
-    "wald 0.05": lambda cutoff: wald_rule(LOOKS, cutoff, 0.05),
+    "certain": lambda threshold: certain_rule(LOOKS, threshold),
+    "predictive 0.01": lambda threshold: predictive_rule(LOOKS, threshold, 0.01),
+    "predictive 0.02": lambda threshold: predictive_rule(LOOKS, threshold, 0.02),
+    "predictive 0.05": lambda threshold: predictive_rule(LOOKS, threshold, 0.05),
+    "wald 0.05": lambda threshold: wald_rule(LOOKS, threshold, 0.05),
 }
 
 
@@ -40,13 +40,13 @@ def test_labels(data: str, folder: Path) -> np.ndarray:
         return np.asarray(stored["y_test"])
 
 
-def tried(rule: StoppingRule, right: np.ndarray, cutoff: float) -> dict[str, Any]:
+def tried(rule: StoppingRule, right: np.ndarray, threshold: float) -> dict[str, Any]:
     counts = right.cumsum(1)
     stop, below = rule.verdicts(counts, np.broadcast_to(np.arange(1, LOOKS + 1), counts.shape))
     first = stop.argmax(1)
     accuracy = right.mean(1)
-    other = below[np.arange(len(right)), first] != (accuracy <= cutoff)
-    far = np.abs(accuracy - cutoff) > 0.1
+    other = below[np.arange(len(right)), first] != (accuracy <= threshold)
+    far = np.abs(accuracy - threshold) > 0.1
     looks = float((first + 1).mean())
     return {
         "looks_per_input": round(looks, 2),
@@ -60,14 +60,14 @@ def rows(folder: Path) -> Iterator[dict[str, Any]]:
     for net in NETS:
         with np.load(SHARED / "models" / "neighbours" / f"{net}-predicted.npz") as stored:
             right = stored["test"] == test_labels(net.split("-")[1], folder)[:, None]
-        for cutoff in (0.75, 0.5):
+        for threshold in (0.75, 0.5):
             for name, rule in RULES.items():
                 yield {
                     "machine": "any",
                     "net": net,
-                    "cutoff": cutoff,
+                    "threshold": threshold,
                     "rule": name,
-                    **tried(rule(cutoff), right, cutoff),
+                    **tried(rule(threshold), right, threshold),
                 }
 
 
@@ -75,12 +75,12 @@ def main() -> None:
     found = list(rows(Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("WEAKSPOT_DATA", "data"))))
     write(Path(__file__).with_suffix(".csv"), found)
     for name in RULES:
-        for cutoff in (0.75, 0.5):
-            own = [row for row in found if row["rule"] == name and row["cutoff"] == cutoff]
+        for threshold in (0.75, 0.5):
+            own = [row for row in found if row["rule"] == name and row["threshold"] == threshold]
             mean = {key: float(np.mean([row[key] for row in own])) for key in ("times_fewer", "other_verdicts")}
             worst = max(row["other_verdicts_far"] for row in own)
-            print(f"{name} at {cutoff}: {mean['times_fewer']:.2f} times fewer, {mean['other_verdicts']:.2%} other "
-                  f"verdicts, at most {worst:.2%} far from the cutoff")  # fmt: skip
+            print(f"{name} at {threshold}: {mean['times_fewer']:.2f} times fewer, {mean['other_verdicts']:.2%} other "
+                  f"verdicts, at most {worst:.2%} far from the threshold")  # fmt: skip
 
 
 if __name__ == "__main__":

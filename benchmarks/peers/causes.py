@@ -30,18 +30,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.references import causes as reference
 
 from weakspot import Subject
-from weakspot.asking import steps_for
-from weakspot.causes.again import recluster
+from weakspot.causes.analysis import ErrorImages, study_root_causes
 from weakspot.causes.clusters import ClusterRecipe, cluster_layer
 from weakspot.causes.distances import HeatMapRows, heat_map_distances, square
+from weakspot.causes.finding_parts import finding_parts
 from weakspot.causes.landmarks import landmarks, nearest_clusters
-from weakspot.causes.study import ErrorImages, study_root_causes
-from weakspot.causes.telling import finding_parts
+from weakspot.causes.reclustering import recluster
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.data import eye_net
 from weakspot.data.eyes import Eyes
+from weakspot.registry import steps_for
 from weakspot.relevance import hudd, relevance
 
 
@@ -272,14 +272,14 @@ def many(count: int = 50_000, size: int = 4096) -> dict[str, Any]:
 def chosen_to_label(budget: int = 100) -> dict[str, Any]:
     """How many of the images chosen for labelling are wrong, beside images drawn at random and the least confident."""
     subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
-    data = {"test": eye_net.test(), "improvement": eye_net.improvement()}
-    options = {"angles": ["gaze_angle", "light_angle"], "select": {"budget": budget}}
+    data = {"test": eye_net.test(), "pool": eye_net.pool()}
+    options = {"angles": ["gaze_angle", "light_angle"], "select": {"from": "pool", "budget": budget}}
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         _, causes, unsafe = Plan.of(steps_for({"causes": options})).run(subject, data, Run.create(Path(folder) / "run"))
         seconds = time.perf_counter() - begun
         chosen = set(unsafe.table["id"].to_pylist())
-    pool = data["improvement"].read(np.arange(len(data["improvement"].ids)))
+    pool = data["pool"].read(np.arange(len(data["pool"].ids)))
     with torch.no_grad():
         probabilities = torch.softmax(subject.model(pool.inputs), 1)
     wrong = (probabilities.argmax(1) != pool.targets).numpy()

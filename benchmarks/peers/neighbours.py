@@ -28,8 +28,7 @@ from weakspot import Subject, examine
 from weakspot.core.job import Execution
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Neighbour, Rotate, Shift
-from weakspot.robustness.neighbours import NeighbourAccuracy
-from weakspot.robustness.understanding import ClassRobustness, VariationEffects, WeakPlaces
+from weakspot.robustness import ClassRobustness, NeighbourAccuracy, VariationEffects, WeakPlaces
 
 LOOK = Neighbour(Rotate(30) & Shift(3))
 NETS = {"LeNet5": "mnist", "ResN": "cifar10"}
@@ -59,7 +58,7 @@ def examination(name: str, batch_size: int, options: argparse.Namespace) -> dict
     images, targets = real_images(dataset, count)
     subject = Subject(net.to(options.device), classes=10, scores="logits", cuda_graphs=options.cuda_graphs)
     source = ArraySource(images, targets)
-    probe = NeighbourAccuracy(variation=LOOK.variation, looks=options.looks, release="never")
+    probe = NeighbourAccuracy(variation=LOOK.variation, looks=options.looks, early_stopping="never")
     starts = range(0, count, batch_size)
     batches = [source.read(np.arange(start, min(start + batch_size, count))) for start in starts]
     ready = [LOOK.images(batch.inputs.to(options.device), batch.ids, 1) for batch in batches[:HELD]]
@@ -162,7 +161,7 @@ def peak(images: int, looks: int) -> int:
         watcher = threading.Thread(target=watch)
         watcher.start()
         how = {"variation": LOOK.variation, "looks": looks}
-        probes = [NeighbourAccuracy(release="never", **how)]
+        probes = [NeighbourAccuracy(early_stopping="never", **how)]
         probes += [kind(**how) for kind in (WeakPlaces, ClassRobustness, VariationEffects)]
         examine(Subject(architectures().build("LeNet5", "mnist"), classes=10, scores="logits"), source, probes)
         done.set()

@@ -33,7 +33,7 @@ from weakspot.coverage.neurons import NeuronCoverage
 from weakspot.data.sources import ArraySource
 from weakspot.engines import RayEngine
 from weakspot.engines.simulation import Costs, simulate
-from weakspot.robustness.neighbours import NeighbourAccuracy
+from weakspot.robustness import NeighbourAccuracy
 
 HERE = Path(__file__).parent
 BAR = 1.3
@@ -43,7 +43,7 @@ H200_IMAGES_PER_SECOND = 15_000
 
 
 def questions() -> list[Probe]:
-    return [NeuronCoverage(), ClassPairs(), NeighbourAccuracy(looks=LOOKS, release="never")]
+    return [NeuronCoverage(), ClassPairs(), NeighbourAccuracy(looks=LOOKS, early_stopping="never")]
 
 
 def net() -> nn.Module:

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from measuring import SHARED, architectures, interleaved, machine, ratio, write
 
-from weakspot.asking import steps_for
 from weakspot.core.examine import observe_batches, run_job
 from weakspot.core.finding import Finding
 from weakspot.core.job import Execution, Job
@@ -32,6 +31,7 @@ from weakspot.core.progress import Silent
 from weakspot.core.run import Run
 from weakspot.core.subject import Subject
 from weakspot.data.sources import ArraySource
+from weakspot.registry import steps_for
 
 BAR = 1.25
 CRITERIA = ["nc", "kmnc", "nbc", "snac", "tknc", "tknp", "idc", "lsc", "dsc"]

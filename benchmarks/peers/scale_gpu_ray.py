@@ -19,7 +19,6 @@ import torch
 from measuring import interleaved, machine, ratio, write
 from scale_gpu import CRITERIA, data, subject
 
-from weakspot.asking import steps_for
 from weakspot.core.engine import Engine, peak_memory
 from weakspot.core.finding import Finding
 from weakspot.core.job import Execution
@@ -28,6 +27,7 @@ from weakspot.core.run import Run
 from weakspot.core.subject import Subject
 from weakspot.data.sources import ArraySource
 from weakspot.engines import RayEngine
+from weakspot.registry import steps_for
 
 HERE = Path(__file__).parent
 ONE = "one process"

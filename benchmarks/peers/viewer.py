@@ -41,7 +41,7 @@ KINDS: dict[str, Callable[[int], str]] = {
 
 
 @contextmanager
-def viewing(run: Path) -> Iterator[tuple[Ask, float, int]]:
+def forward_pass(run: Path) -> Iterator[tuple[Ask, float, int]]:
     """Ask the command: `ask(path)` gives seconds; with it when the command was called, and its process."""
     begun = time.perf_counter()
     command = [sys.executable, "-c", "from weakspot.cli.main import run; run()", "view", str(run), "--no-browser"]
@@ -74,7 +74,7 @@ def main() -> None:
         run = make_big(Path(folder) / "run", side=32)
         starts = []
         for _ in range(5):
-            with viewing(run) as (ask, begun, _):
+            with forward_pass(run) as (ask, begun, _):
                 marks = [time.perf_counter() - begun]
                 for path in ("/samples", "/api/samples?limit=200"):
                     ask(path)
@@ -83,7 +83,7 @@ def main() -> None:
         for place, what in enumerate(("start", "page", "samples")):
             times = [marks[place] for marks in starts]
             rows.append({"what": what, "median": 1000 * statistics.median(times), "slowest": 1000 * max(times)})
-        with viewing(run) as (ask, _, process):
+        with forward_pass(run) as (ask, _, process):
             ask("/api/samples?limit=200")
             for what, path in KINDS.items():
                 times = [ask(f"/api/{path(number)}") for number in range(ROUNDS)]

@@ -34,7 +34,7 @@ WINDOW = {"width": 1280, "height": 800}
 
 
 @contextmanager
-def viewing(run: Path) -> Iterator[tuple[str, str]]:
+def forward_pass(run: Path) -> Iterator[tuple[str, str]]:
     """The command as a user starts it: the address it prints, and the token."""
     command = [sys.executable, "-c", "from weakspot.cli.main import run; run()", "view", str(run), "--no-browser"]
     with subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True) as process:
@@ -50,7 +50,7 @@ def lesions(browser: Browser, folder: Path) -> list[float]:
         run.save(finding)
     for _ in range(3):
         out_of_the_page_cache(run.finding_folder("lesions.case_volumes") / "image_0000.npy")
-        with viewing(folder) as (address, token):
+        with forward_pass(folder) as (address, token):
             took.append(first_planes(browser.open(f"{address}/lesions?{token}", **WINDOW)))
     return took
 
@@ -67,9 +67,9 @@ def main() -> None:
         run = make_big(Path(folder) / "run", side=32)
         browser.open("about:blank", **WINDOW)
         for _ in range(3):
-            with viewing(run) as (address, token):
+            with forward_pass(run) as (address, token):
                 cold.append(first_view(browser.open(f"{address}/samples?{token}", **WINDOW)))
-        with viewing(run) as (address, token):
+        with forward_pass(run) as (address, token):
             page = browser.open(f"{address}/samples?{token}", **WINDOW)
             again = []
             for _ in range(5):

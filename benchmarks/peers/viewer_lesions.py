@@ -27,7 +27,6 @@ from measuring import machine, write
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.run import Run
 from weakspot.viewer.app import create_app
-from weakspot.viewer.security import cookie_name
 from weakspot.viewer.serving import listen
 
 SHAPE = (192, 512, 512)
@@ -91,7 +90,7 @@ def asking(run: Run) -> Iterator[Callable[..., bytes]]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
     thread.start()
     connection = http.client.HTTPConnection(host)
-    headers = {"Cookie": f"{cookie_name(host)}=token", "Origin": f"http://{host}", "Content-Type": "application/json"}
+    headers = {"Authorization": "Bearer token", "Origin": f"http://{host}", "Content-Type": "application/json"}
 
     def ask(path: str, body: object = None) -> bytes:
         given = None if body is None else json.dumps(body)

@@ -3,7 +3,6 @@
 import inspect
 import re
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import stringify_annotation
 
 from weakspot.core.probe import Probe
+from weakspot.registry import offered
 
 NDARRAY = re.compile(r"~?numpy\.ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], ~?numpy\.dtype\[(~?[\w.]+)\]\]")
 
@@ -54,7 +54,7 @@ def _is_own(thing: Any, module: ModuleType) -> bool:
 
 def probes_of(package: str) -> list[str]:
     """The full names of the probes of a package, such as `weakspot.coverage`."""
-    named = (point.value.replace(":", ".") for point in entry_points(group="weakspot.probes"))
+    named = (reference.replace(":", ".") for reference in offered().values())
     return sorted(name for name in named if name.startswith(f"{package}."))
 
 

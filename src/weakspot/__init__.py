@@ -1,12 +1,12 @@
-"""weakspot finds where a neural network can't be trusted, shows why, helps fix it, and proves the fix.
+"""weakspot finds where a neural network can't be trusted, shows why, helps fix it, and leaves evidence.
 
 Names are loaded when they are first used, so that importing weakspot, or reading a Run, does not load torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from weakspot._version import __version__
+from weakspot.lazy import lazy_names
 
 if TYPE_CHECKING:
     from weakspot.core.errors import WeakspotError
@@ -15,47 +15,26 @@ if TYPE_CHECKING:
     from weakspot.core.job import Execution
     from weakspot.core.needs import Attribution, Needs
     from weakspot.core.observation import Observation
+    from weakspot.core.outputs import Outputs
     from weakspot.core.plan import Plan
     from weakspot.core.probe import Probe, Rows
     from weakspot.core.run import Run
-    from weakspot.core.state import Either, Max, Min, Sum
+    from weakspot.core.state import LogicalOr, Max, Min, Sum
     from weakspot.core.step import Step
     from weakspot.core.subject import Subject
     from weakspot.core.taps import Tap
 
-_WHERE = {
-    "WeakspotError": "errors",
-    "examine": "examine",
-    "Estimate": "finding",
-    "Finding": "finding",
-    "Picture": "finding",
-    "Execution": "job",
-    "Attribution": "needs",
-    "Needs": "needs",
-    "Observation": "observation",
-    "Plan": "plan",
-    "Probe": "probe",
-    "Rows": "probe",
-    "Run": "run",
-    "Either": "state",
-    "Max": "state",
-    "Min": "state",
-    "Sum": "state",
-    "Step": "step",
-    "Subject": "subject",
-    "Tap": "taps",
-}
-
 __all__ = [
     "Attribution",
-    "Either",
     "Estimate",
     "Execution",
     "Finding",
+    "LogicalOr",
     "Max",
     "Min",
     "Needs",
     "Observation",
+    "Outputs",
     "Picture",
     "Plan",
     "Probe",
@@ -70,8 +49,22 @@ __all__ = [
     "examine",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'weakspot' has no attribute {name!r}")
-    return getattr(import_module(f"weakspot.core.{_WHERE[name]}"), name)
+__getattr__, __dir__ = lazy_names(
+    "weakspot",
+    {
+        "core.errors": "WeakspotError",
+        "core.examine": "examine",
+        "core.finding": "Estimate Finding Picture",
+        "core.job": "Execution",
+        "core.needs": "Attribution Needs",
+        "core.observation": "Observation",
+        "core.outputs": "Outputs",
+        "core.plan": "Plan",
+        "core.probe": "Probe Rows",
+        "core.run": "Run",
+        "core.state": "LogicalOr Max Min Sum",
+        "core.step": "Step",
+        "core.subject": "Subject",
+        "core.taps": "Tap",
+    },
+)

@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from yaml.nodes import MappingNode, Node, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from weakspot.core.errors import ConfigError, WeakspotError
+from weakspot.core.guarded_open import read_plain
 from weakspot.core.options import OptionError
 
+MOST_BYTES = 1 << 20
+"""Of a file: PyYAML takes a second or two for as much."""
 _MOST_VALUES = 100_000
+_MOST_DIGITS = 400
+"""Of a number: PyYAML takes minutes for one of very many."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Places:
 def read_yaml(path: Path) -> tuple[Any, Places]:
     """What a file holds, and where."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain(path, most=MOST_BYTES).decode("utf-8")
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -68,7 +73,7 @@ def read_yaml(path: Path) -> tuple[Any, Places]:
 def parse_yaml(text: str, name: str, *, expected: str = "the keys subject, data and ask") -> tuple[Any, Places]:
     """What a text holds, and where; a key that stands twice and a value that holds itself are refused."""
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text, name)
         root = loader.get_single_node()
         if root is None:
             raise ConfigError(f"{name} is empty: expected {expected}")
@@ -80,6 +85,21 @@ def parse_yaml(text: str, name: str, *, expected: str = "the keys subject, data 
         raise ConfigError(f"{name} holds a value that cannot be: {str(error)[:200]}") from error
     except RecursionError:
         raise ConfigError(f"{name} is nested too deeply") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """Stops at more values than any file needs, before it has read them all."""
+
+    def __init__(self, text: str, name: str):
+        super().__init__(text)
+        self._file, self._values = name, 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        """One value, with all that it holds."""
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise ConfigError(f"{self._file} holds more than {_MOST_VALUES:,} values: put long lists into files")
+        return super().compose_node(parent, index)
 
 
 def _no_yaml(error: yaml.YAMLError, name: str) -> str:
@@ -94,6 +114,8 @@ def _check(node: Node, name: str, above: tuple[int, ...], sizes: dict[int, int])
     place = f"{name}:{node.start_mark.line + 1}"
     if id(node) in above:
         raise ConfigError(f"{place}: this value holds itself")
+    if isinstance(node, ScalarNode):
+        _check_scalar(node, place)
     if id(node) not in sizes:
         if isinstance(node, MappingNode):
             _check_keys(node, name)
@@ -101,6 +123,15 @@ def _check(node: Node, name: str, above: tuple[int, ...], sizes: dict[int, int])
         if sizes[id(node)] > _MOST_VALUES:
             raise ConfigError(f"{place}: this stands for more than {_MOST_VALUES:,} values")
     return sizes[id(node)]
+
+
+def _check_scalar(node: ScalarNode, place: str) -> None:
+    if node.tag.endswith((":int", ":float")) and len(node.value) > _MOST_DIGITS:
+        raise ConfigError(f"{place}: {node.value[:20]}… is a number of {len(node.value):,} digits: write a smaller one")
+    try:
+        node.value.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{place}: {node.value!a} holds half of a surrogate pair, which is no text") from error
 
 
 def _check_keys(node: MappingNode, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of steps 2 to 5 share: a small net that is often wrong, with metadata and an improvement set."""
+"""What the tests of steps 2 to 5 share: a small net that is often wrong, with metadata and a pool."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def splits():
     return {
         "train": images("t", 20, targets[:20], seed=4),
         "test": with_metadata(images("i", 80, targets)),
-        "improvement": images("u", 50, seed=3),
+        "pool": images("u", 50, seed=3),
     }
 
 
@@ -60,6 +60,6 @@ def splits():
 def examined(net, splits, tmp_path_factory):
     """A Run with errors, root causes and the unsafe set; not to be written to."""
     run = Run.create(tmp_path_factory.mktemp("causes") / "run")
-    asked = steps({"replicates": 0, "angles": ("turn",), "clusters": 6, "select": {"budget": 12}})
+    asked = steps({"replicates": 0, "angles": ("turn",), "clusters": 6, "select": {"from": "pool", "budget": 12}})
     Plan.of(asked).run(Subject(net, classes=CLASSES, scores="logits"), splits, run)
     return run

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from tests.references import causes as reference
+from weakspot.causes.analysis import ErrorImages, study_root_causes
 from weakspot.causes.clusters import ClusterRecipe, best_layer, cluster_layer, layer_score, root_cause_clusters
 from weakspot.causes.distances import HeatMapRows, heat_map_distances, square
 from weakspot.causes.landmarks import landmarks, nearest_clusters
 from weakspot.causes.stability import best_jaccard, cluster_stability
-from weakspot.causes.study import ErrorImages, study_root_causes
 from weakspot.core.errors import ConfigError
 
 

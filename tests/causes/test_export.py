@@ -6,10 +6,10 @@ from PIL import Image
 
 from tests.causes.conftest import CLASSES, TinyNet
 from weakspot import Plan, Subject
+from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.distances import square
 from weakspot.causes.export import export_clusters, file_name
 from weakspot.causes.room import steps, train_results
-from weakspot.causes.study import ErrorImages
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import Run
 from weakspot.data.sources import ImageFolder
@@ -81,14 +81,14 @@ def test_files_are_copied_as_they_are_and_all_results_written(photographs, tmp_p
     assert copied.read_bytes() == (tmp_path / "photos" / table[0]["medoid"]).read_bytes()
     train, test = (rows_of(tmp_path / "out" / f"{split}_results.csv") for split in ("train", "test"))
     assert train == test
-    assert list(test[0]) == ["id", "target", "answer", "wrong"]
-    assert all((row["target"] != row["answer"]) == (row["wrong"] == "True") for row in test)
+    assert list(test[0]) == ["id", "target", "prediction", "correct"]
+    assert all((row["target"] == row["prediction"]) == (row["correct"] == "True") for row in test)
     assert {row["target"] for row in test} == set(CLASSES)
 
 
 def test_nothing_is_replaced_and_nothing_half_written(examined, splits, tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="exists already"):
         export_clusters(examined, splits["test"], tmp_path / "out")
     with pytest.raises(DataError, match="give the test data that the Run examined"):
         export_clusters(examined, splits["train"], tmp_path / "other")
@@ -104,7 +104,7 @@ def test_numbers_are_written_beside_their_targets(tmp_path):
     export_clusters(run, source, tmp_path / "out")
     first = rows_of(tmp_path / "out" / "test_results.csv")[0]
     assert [float(part) for part in first["target"].split()] == pytest.approx(targets[0], rel=1e-5)
-    assert list(first) == ["id", "target", "answer", "wrong", "error"]
+    assert list(first) == ["id", "target", "prediction", "correct", "error"]
 
 
 def test_file_names_lead_nowhere_else():

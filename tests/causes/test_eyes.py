@@ -13,8 +13,10 @@ from weakspot.data import eye_net
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
-    data = {"test": eye_net.test(), "improvement": eye_net.improvement()}
-    asked = steps({"replicates": 0, "angles": ("gaze_angle",), "layers": "conv*", "select": {"budget": 100}})
+    data = {"test": eye_net.test(), "pool": eye_net.pool()}
+    asked = steps(
+        {"replicates": 0, "angles": ("gaze_angle",), "layers": "conv*", "select": {"from": "pool", "budget": 100}}
+    )
     run = Run.create(tmp_path_factory.mktemp("eyes") / "run")
     return dict(zip(("errors", "causes", "unsafe"), Plan.of(asked).run(subject, data, run), strict=True))
 
@@ -42,7 +44,7 @@ def test_clusters_at_the_border_of_two_classes_are_told_by_the_gaze(found):
 
 
 def test_images_near_the_causes_are_wrong_more_often(found):
-    pool = eye_net.improvement()
+    pool = eye_net.pool()
     batch = pool.read(np.arange(len(pool.ids)))
     with torch.no_grad():
         wrong = (eye_net.model()(batch.inputs).argmax(1) != batch.targets).numpy()

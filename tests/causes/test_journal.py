@@ -32,7 +32,7 @@ IDS = ("a", "b", "ü c", "d")
 @pytest.fixture
 def run(tmp_path):
     made = Run.create(tmp_path / "run")
-    table = {"id": list(IDS), "cluster": [1, 1, 2, 2], "distance": [0.5] * 4, "guess": ["cat"] * 4}
+    table = {"id": list(IDS), "cluster": [1, 1, 2, 2], "distance": [0.5] * 4, "prediction": ["cat"] * 4}
     arrays = {"task": np.array("classification"), "classes": np.array(["cat", "dog"]), "outputs": np.array(2)}
     made.save(Finding(name="causes.unsafe", table=table_of(table), arrays=arrays))
     return made
@@ -147,7 +147,7 @@ def test_no_file_of_another_place_is_touched(run, tmp_path):
             use()
     (run.folder / FILE).unlink()
     os.mkfifo(run.folder / FILE)
-    with pytest.raises(RunError, match="is no file of labels"):
+    with pytest.raises(RunError, match="it is a FIFO"):
         RunLabels(run).known()
     assert outside.read_text() == "mine\n"
 

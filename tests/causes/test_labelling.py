@@ -21,7 +21,7 @@ def run(examined, tmp_path):
 
 def unsafe(ids=("a", "=b", "c"), task="classification", classes=("cat", "dog"), outputs=2):
     arrays = {"task": np.array(task), "classes": np.array(classes, dtype=np.str_), "outputs": np.array(outputs)}
-    table = {"id": list(ids), "cluster": [1] * len(ids), "distance": [0.5] * len(ids), "guess": ["cat"] * len(ids)}
+    table = {"id": list(ids), "cluster": [1] * len(ids), "distance": [0.5] * len(ids), "prediction": ["cat"] * len(ids)}
     return Finding(name="causes.unsafe", table=table_of(table), arrays=arrays)
 
 
@@ -78,10 +78,10 @@ def test_labels_of_an_earlier_unsafe_set_are_kept_in_no_cluster(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("id,label\na,cat\nx,dog\n", r"labels.csv:3: 'x' is no image of the unsafe set"),
-        ("id,label\na,dgo\n", r"labels.csv:2: 'dgo' is no class: did you mean 'dog'\? there are cat, dog"),
-        ("id,label\na,7\n", r"labels.csv:2: '7' is no class"),
-        ("id,label\na,cat\na,\n", r"labels.csv:3: 'a' stands in the file twice"),
+        ("id,label\na,cat\nx,dog\n", r"labels.csv:3: 'x' is not an image of the unsafe set"),
+        ("id,label\na,dgo\n", r"labels.csv:2: 'dgo' is not a class: did you mean 'dog'\? there are cat, dog"),
+        ("id,label\na,7\n", r"labels.csv:2: '7' is not a class"),
+        ("id,label\na,cat\na,\n", r"labels.csv:3: 'a' is in the file twice"),
         ("id,label\na,cat,dog\n", r"labels.csv, line 2: 3 cells, the first line names 2 columns"),
         ("id,lable\na,cat\n", r"has no column 'label' .*did you mean 'lable'"),
         ("", "is empty"),
@@ -135,7 +135,7 @@ def test_no_cell_is_a_formula_and_names_come_back(tmp_path):
 
 def test_a_file_that_may_hold_labels_is_not_replaced(tmp_path):
     (tmp_path / "labels.csv").write_text("id,label\n")
-    with pytest.raises(ConfigError, match="is there already, and may hold labels"):
+    with pytest.raises(ConfigError, match="exists already, and may hold labels"):
         export_labels(unsafe(), tmp_path / "labels.csv")
 
 

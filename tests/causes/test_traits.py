@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from tests.references import causes as reference
-from weakspot.causes.again import recluster
+from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.clusters import ClusterRecipe
 from weakspot.causes.parameters import Parameters
-from weakspot.causes.study import ErrorImages
+from weakspot.causes.reclustering import recluster
 from weakspot.causes.traits import (
     adjusted_chance,
     disagreement,

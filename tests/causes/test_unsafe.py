@@ -5,15 +5,15 @@ import torch
 from tests.causes.conftest import CLASSES, TinyNet, images
 from tests.references import causes as reference
 from weakspot import Plan, Subject, examine
-from weakspot.causes.again import recluster
+from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.clusters import ClusterRecipe
 from weakspot.causes.distances import HeatMapRows
-from weakspot.causes.errors import Errors
+from weakspot.causes.error_probes import Errors
 from weakspot.causes.probes import RootCauses
+from weakspot.causes.reclustering import recluster
 from weakspot.causes.room import steps
-from weakspot.causes.study import ErrorImages
-from weakspot.causes.unsafe import (
-    UnsafeSet,
+from weakspot.causes.unsafe_probes import UnsafeSet
+from weakspot.causes.unsafe_selection import (
     cluster_quotas,
     distance_limit,
     nearest_members,
@@ -68,18 +68,18 @@ def test_each_image_belongs_to_the_cluster_of_the_nearest_error(net, splits, exa
     layer = str(causes.summary["layer"].value)
     numbers, ids = causes.arrays["image_cluster"], causes.arrays["image_id"].tolist()
     test = heat_maps(net, splits["test"], layer)[[splits["test"].ids.index(name) for name in ids]]
-    new = heat_maps(net, splits["improvement"], layer)
+    new = heat_maps(net, splits["pool"], layer)
     far = np.sqrt(np.square(new[:, None] - test[numbers > 0]).sum(2))
-    assert unsafe.arrays["image_id"].tolist() == list(splits["improvement"].ids)
+    assert unsafe.arrays["image_id"].tolist() == list(splits["pool"].ids)
     assert unsafe.arrays["image_distance"] == pytest.approx(far.min(1), rel=1e-3, abs=1e-5)
     assert unsafe.arrays["image_cluster"].tolist() == numbers[numbers > 0][far.argmin(1)].tolist()
     rows = unsafe.table.to_pylist()
     assert len(rows) == unsafe.summary["unsafe"].value == 12
     assert max(row["distance"] for row in rows) <= unsafe.summary["limit"].value
     with torch.no_grad():
-        answers = net(splits["improvement"].read(np.arange(50)).inputs).argmax(1)
+        answers = net(splits["pool"].read(np.arange(50)).inputs).argmax(1)
     for row in rows:
-        assert row["guess"] == CLASSES[answers[splits["improvement"].ids.index(row["id"])]]
+        assert row["prediction"] == CLASSES[answers[splits["pool"].ids.index(row["id"])]]
     assert len(unsafe.arrays["thumbnails"]) == 12
 
 
@@ -91,11 +91,11 @@ def test_after_clustering_again_images_are_chosen_for_the_new_clusters(net, spli
         replicates=0,
         layer=str(examined["causes.root_causes"].summary["layer"].value),
     )
-    found = examine(subject, splits["improvement"], [UnsafeSet(causes=again)])[0]
+    found = examine(subject, splits["pool"], [UnsafeSet(causes=again)])[0]
     assert set(found.arrays["image_cluster"]) <= {1, 2}
 
 
-def test_targets_of_the_improvement_set_are_not_looked_at(net, splits, examined):
+def test_targets_of_the_pool_are_not_looked_at(net, splits, examined):
     subject, causes = Subject(net, classes=CLASSES, scores="logits"), examined["causes.root_causes"]
     targets = np.zeros(50, dtype=np.int64)
     found = examine(subject, images("u", 50, targets, seed=3), [UnsafeSet(causes=causes, budget=12)])[0]
@@ -118,10 +118,10 @@ def test_without_targets_heat_maps_start_at_what_is_most_often_worst(task, outpu
     near = ErrorImages.of_finding(causes).heat_maps[0].values()[members]
     far = np.sqrt(np.square(heat_maps(net, pool, "6", _Only(columns))[:, None] - near).sum(2)).min(1)
     assert found.arrays["image_distance"] == pytest.approx(far, rel=1e-3, abs=1e-4)
-    numbers = [float(part) for part in found.table["guess"][0].as_py().split()]
+    numbers = [float(part) for part in found.table["prediction"][0].as_py().split()]
     assert len(numbers) == outputs
-    with pytest.raises(ConfigError, match="answer is 9"):
-        examine(subject, pool, [UnsafeSet(causes=causes, answer=9)])
+    with pytest.raises(ConfigError, match="output is 9"):
+        examine(subject, pool, [UnsafeSet(causes=causes, output=9)])
 
 
 class _Only:
@@ -137,8 +137,8 @@ class _Only:
 def test_where_nothing_is_wrong_nothing_is_chosen(net, splits, tmp_path):
     with torch.no_grad():
         answers = net(splits["test"].read(np.arange(80)).inputs).argmax(1).numpy()
-    data = {"test": images("i", 80, answers), "improvement": splits["improvement"]}
-    plan = Plan.of(steps({"select": True}))
+    data = {"test": images("i", 80, answers), "pool": splits["pool"]}
+    plan = Plan.of(steps({"select": {}}))
     found = plan.run(Subject(net, scores="logits"), data, Run.create(tmp_path / "run"))[-1]
     assert found.summary["unsafe"].value == 0
 
@@ -150,10 +150,10 @@ def test_what_cannot_work_is_refused(net, splits, examined):
     other = next(name for name in ("0", "4", "6") if name != causes.summary["layer"].value)
     moved = recluster(causes, layer=other, replicates=0)
     with pytest.raises(ProbeError, match="holds no heat maps of layer"):
-        examine(subject, splits["improvement"], [UnsafeSet(causes=moved)])
+        examine(subject, splits["pool"], [UnsafeSet(causes=moved)])
     for options, told in (
-        ({"select": 5}, "expected true, or options"),
-        ({"select": True, "keep": "none"}, "keep: none holds none"),
+        ({"select": 5}, "expected a split and a number of images"),
+        ({"select": {}, "keep": "none"}, "keep: none holds none"),
         ({"select": {"clustering": {"linkage": "average"}}}, "select takes no clustering"),
     ):
         with pytest.raises(ConfigError, match=told):
@@ -161,14 +161,14 @@ def test_what_cannot_work_is_refused(net, splits, examined):
 
 
 def test_heat_maps_of_unit_length_are_compared_on_both_sides(net, splits, tmp_path):
-    asked = steps({"unit_length": True, "layer": "0", "keep": "all", "select": {"budget": 10}})
+    asked = steps({"unit_length": True, "layer": "0", "keep": "all", "select": {"from": "pool", "budget": 10}})
     subject = Subject(net, classes=CLASSES, scores="logits")
     _, causes, unsafe = Plan.of(asked).run(subject, splits, Run.create(tmp_path / "run"))
     images = ErrorImages.of_finding(causes)
     assert images.unit_length
     wrong, new = (
         maps / np.maximum(np.linalg.norm(maps, axis=1, keepdims=True), 1e-30)
-        for maps in (heat_maps(net, splits[split], "0") for split in ("test", "improvement"))
+        for maps in (heat_maps(net, splits[split], "0") for split in ("test", "pool"))
     )
     errors = wrong[[list(splits["test"].ids).index(name) for name in images.ids.tolist()]]
     apart = np.linalg.norm(errors[:, None] - errors, axis=2)
@@ -185,15 +185,27 @@ def test_clusters_of_one_class_are_counted():
 
 @pytest.mark.parametrize("labelled", [True, False])
 def test_a_set_that_shows_half_of_a_mistake_is_warned_of(net, splits, examined, labelled):
-    whole = splits["improvement"].read(np.arange(50))
+    whole = splits["pool"].read(np.arange(50))
     truth = np.zeros(50, dtype=np.int64) if labelled else None
-    source = ArraySource(whole.inputs.numpy(), truth, ids=list(splits["improvement"].ids))
+    source = ArraySource(whole.inputs.numpy(), truth, ids=list(splits["pool"].ids))
     subject = Subject(net, classes=CLASSES, scores="logits")
     found = examine(subject, source, [UnsafeSet(causes=examined["causes.root_causes"], budget=12)])[0]
     assert found.table.to_pylist() == examined["causes.unsafe"].table.to_pylist()  # labels choose nothing
     told, members = found.summary["one_class_clusters"], {}
     for row in found.table.to_pylist():
-        members.setdefault(row["cluster"], []).append("true" if labelled else row["guess"])
+        members.setdefault(row["cluster"], []).append("true" if labelled else row["prediction"])
     alike = sorted(cluster for cluster, own in members.items() if len(own) > 1 and len(set(own)) == 1)
     assert told.value == len(alike) > 0
     assert f"one {'true' if labelled else 'predicted'} class: {', '.join(map(str, alike))};" in told.about
+
+
+def test_images_are_chosen_from_the_split_that_is_named(net, splits, tmp_path):
+    """And their Finding has the same name, by which labels are found."""
+    run = Run.create(tmp_path / "run")
+    data = {"test": splits["test"], "more": splits["pool"]}
+    asked = steps({"replicates": 0, "clusters": 6, "select": {"from": "more", "budget": 5}})
+    Plan.of(asked).run(Subject(net, classes=CLASSES, scores="logits"), data, run)
+    assert set(run["causes.unsafe"].table["id"].to_pylist()) <= set(splits["pool"].ids)
+    assert "causes.unsafe-more" not in run
+    with pytest.raises(ConfigError, match="expected the name of a split"):
+        steps({"select": {"from": 3}})

@@ -10,7 +10,7 @@ from torch import nn
 
 from tests.references import classes as reference
 from weakspot import Execution, Plan, Run, Subject, examine
-from weakspot.classes.gauge import ClassCoverage, ClassGauge, ClassRanges
+from weakspot.classes.class_coverage import ClassCoverage, ClassGauge, ClassRanges
 from weakspot.classes.groups import GroupFairness
 from weakspot.classes.probes import ClassPairs
 from weakspot.classes.room import steps
@@ -127,6 +127,16 @@ def test_without_labels_there_is_a_report_and_no_truth(subject) -> None:
     assert set(finding.media) == {f"{a} like {b}" for a, b in _both_ways(finding)}
 
 
+def test_labels_say_how_many_of_the_reported_pairs_are_true(subject, data) -> None:
+    told = examine(subject, data, [ClassPairs(least_images=2, replicates=0)], execution=QUICK)[0]
+    rows, summary = told.table.to_pylist(), told.summary
+    for reported, truly, what in (("confused", "truly_confused", "confusion"), ("biased", "truly_biased", "bias")):
+        both = sum(row[reported] and row[truly] for row in rows)
+        assert summary[f"{what}_true_positives"].value == both
+        assert summary[f"{what}_missed"].value == sum(row[truly] and not row[reported] for row in rows)
+        assert f"the labels confirm {both} of them" in summary[reported].about
+
+
 def _both_ways(finding) -> list[tuple[str, str]]:
     pairs = [(row["first"], row["second"]) for row in finding.table.to_pylist() if row["confused"]]
     return [*pairs, *(pair[::-1] for pair in pairs)]
@@ -219,7 +229,7 @@ def test_room_lists_images_of_another_split_from_the_same_pairs(subject, data, t
     confused = {frozenset((row["first"], row["second"])) for row in pairs.table.to_pylist() if row["confused"]}
     rows = listed.table.to_pylist()
     assert len(rows) == listed.summary["images"].value == 7
-    assert {frozenset((row["predicted"], row["suspected"])) for row in rows} <= confused
+    assert {frozenset((row["prediction"], row["suspected"])) for row in rows} <= confused
     assert len({row["id"] for row in rows}) == 7
 
 

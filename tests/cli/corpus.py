@@ -52,8 +52,9 @@ ASK_WRONG = {
     ],
     "robustness": [
         "3", "[1]", "{looks: 2.5}", "{looks: 0}", "{looks: -1}", "{looks: many}", "{looks: true}", "{looks: null}",
-        "{cutoff: 1}", "{cutoff: -1}", "{cutoff: x}", "{cutoff: .nan}", "{release: 1}", "{release: x}", "{seed: x}",
-        "{seed: 1.5}", "{neighbours: 3}", "{neighbours: {}}", "{neighbours: {spin: 3}}", "{neighbours: {rotate: x}}",
+        "{threshold: 1}", "{threshold: -1}", "{threshold: x}", "{threshold: .nan}", "{early_stopping: 1}", "{cutoff: 0.5}",
+        "{early_stopping: x}", "{select: pool}", "{select: {}}", "{select: {from: 3}}", "{select: {from: a, budget: x}}",
+        "{seed: x}", "{seed: 1.5}", "{neighbours: 3}", "{neighbours: {}}", "{neighbours: {spin: 3}}", "{neighbours: {rotate: x}}",
         "{neighbours: {rotate: .nan}}", "{neighbours: {rotate: .inf}}", "{neighbours: [rotate]}",
         "{neighbours: {1: 2}}", "{variation: rotate}", "{variation: 3}", "{lokos: 3}", "{neighbours: {rotate: [1, 2, 3]}}",
     ],
@@ -91,9 +92,9 @@ TEXTS = [
 ]  # fmt: skip
 RUN_WRONG = ["3", "[a]", "{a: 1}", "true"]
 SET_WRONG = [
-    "nonsense", "=3", "", "looks=[", "looks=x", "looks=2.5", "looks=0", "looks=true", "looks=", "lokos=3", "cutoff=.nan",
-    "cutoff=2", "neighbours=3", "neighbours={rotate: x}", "neighbours={spin: 1}", "seed=x", "release=3", "variation=x",
-    "looks=!!python/name:os.system", "looks={a: 1}", "a=&x [*x]", "looks=9" + "9" * 40, "neighbours={rotate: .inf}",
+    "nonsense", "=3", "", "looks=[", "looks=x", "looks=2.5", "looks=0", "looks=true", "looks=", "lokos=3", "threshold=.nan",
+    "threshold=2", "neighbours=3", "neighbours={rotate: x}", "neighbours={spin: 1}", "seed=x", "early_stopping=3",
+    "variation=x",     "looks=!!python/name:os.system", "looks={a: 1}", "a=&x [*x]", "looks=9" + "9" * 40, "neighbours={rotate: .inf}",
 ]  # fmt: skip
 OPTIONS_WRONG = [
     ["--limit", "0"], ["--limit", "-5"], ["--limit", "x"], ["--limit", "1.5"], ["--limit", ""], ["--batch-size", "0"],
@@ -132,7 +133,8 @@ def nested_cases():
     """Wrong values for every option of every criterion and probe, of a kind that none of them takes."""
     options = {
         "neuron_coverage": ["threshold", "layers"], "k_multisection": ["sections", "layers", "ranges"],
-        "activation_ranges": ["layers"], "neighbour_accuracy": ["variation", "looks", "cutoff", "release", "seed"],
+        "activation_ranges": ["layers"],
+        "neighbour_accuracy": ["variation", "looks", "threshold", "early_stopping", "seed"],
         "class_pairs": ["threshold", "layers", "side", "normalise", "least_images", "replicates", "pictures", "seed"],
         "lesions": ["samples", "foreground", "threshold", "smallest", "trained_on", "fit", "patient", "seed"],
         "neuron_importance": ["layers", "method", "where"],

@@ -31,7 +31,7 @@ def examined(folder, test: str, *arguments: str):
     (folder / "weakspot.yaml").write_text(
         "subject: {model: 'attacked_nets:net', scores: logits, bounds: [0, 1]}\n"
         f"data:\n  test: {test}\n  clean: {{path: clean.npz, inputs: x, targets: y}}\n"
-        "ask: {answers: {}}\n"
+        "ask: {predictions: {}}\n"
     )
     return CliRunner().invoke(app, ["examine", str(folder / "weakspot.yaml"), "--json", *arguments])
 

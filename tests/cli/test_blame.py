@@ -114,9 +114,13 @@ def test_a_defect_of_weakspot_shows_its_trace_back(own, monkeypatch, capsys):
     monkeypatch.setattr("weakspot.cli.config.read_config", defect)
     monkeypatch.setattr(sys, "argv", ["weakspot", "examine", str(own.file)])
     # called from a test, which is none of weakspot's files: what matters is that no frame below is the user's
-    monkeypatch.setattr("weakspot.cli.blame.is_users", lambda file: False)
-    with pytest.raises(AssertionError, match="a defect"):
+    monkeypatch.setattr("weakspot.cli.error_attribution.is_user_code", lambda file: False)
+    with pytest.raises(SystemExit) as ended:
         main.run()
+    told = capsys.readouterr().err
+    assert ended.value.code == 2, "1 is for a gate that fails"
+    assert "AssertionError: a defect" in told
+    assert told.splitlines()[-1].startswith("weakspot: this is a defect of weakspot: please report it")
 
 
 def test_the_question_that_needs_scores_says_what_to_write(weakspot, own):
@@ -176,6 +180,14 @@ def test_markup_in_the_name_of_what_runs_is_not_interpreted(capsys):
     bar.advance(2)
     bar.end()
     assert "[red]test[/red]" in capsys.readouterr().err
+
+
+def test_what_is_told_before_a_pass_begins_is_one_line(capsys):
+    from weakspot.cli.progress import Bar
+
+    Bar().tell("something [red]long[/red] " + "word " * 60)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("weakspot: something [red]long[/red] word")
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ def net():
 
 @pytest.fixture
 def small(tmp_path):
-    """A configuration of a small net that is often wrong, with all three splits; no labels for the improvement set."""
+    """A configuration of a small net that is often wrong, with all three splits; no labels for the pool."""
     (tmp_path / "small_causes_net.py").write_text(NETS)
     rng = np.random.default_rng(0)
-    counts = {"train": 20, "test": 60, "improvement": 40}
+    counts = {"train": 20, "test": 60, "pool": 40}
     arrays = {f"x_{split}": rng.random((count, 1, 8, 8), dtype=np.float32) for split, count in counts.items()}
     targets = {f"y_{split}": rng.integers(0, 3, counts[split]) for split in ("train", "test")}
     np.savez(tmp_path / "data.npz", **arrays, **targets)
@@ -36,9 +36,9 @@ def small(tmp_path):
         textwrap.dedent(
             """
             subject: {model: "small_causes_net:net", classes: [x, y, z], scores: logits}
-            data: {train: data.npz, test: data.npz, improvement: data.npz}
+            data: {train: data.npz, test: data.npz, pool: data.npz}
             ask:
-              causes: {replicates: 0, clusters: 4, select: {budget: 3, limit: 1.0}}
+              causes: {replicates: 0, clusters: 4, select: {from: pool, budget: 3, limit: 1.0}}
             """
         )
     )
@@ -72,7 +72,7 @@ def test_from_clusters_to_labels_and_folders(weakspot, small):
     (small / "labels.csv").write_text("\n".join(",".join(row) for row in [header, *rows]))
     code, _, err = weakspot("causes", "label", run, "--import", small / "labels.csv")
     assert code == 2
-    assert "labels.csv:3: 'yy' is no class: did you mean 'y'?" in err
+    assert "labels.csv:3: 'yy' is not a class: did you mean 'y'?" in err
 
     code, out, err = weakspot("causes", "export", config, "--output", small / "clusters", "--quiet")
     assert (code, out, err) == (0, "", "")
@@ -80,7 +80,7 @@ def test_from_clusters_to_labels_and_folders(weakspot, small):
     assert {"cluster-01", "layers", "train_results.csv", "test_results.csv"} <= set(made)
     code, _, err = weakspot("causes", "export", config, "--output", small / "clusters")
     assert code == 2
-    assert "is there already" in err
+    assert "exists already" in err
 
 
 class Noting(LocalEngine):
@@ -116,7 +116,7 @@ def test_the_passes_are_made_by_the_engine_that_was_asked_for(weakspot, small, m
 
 
 def test_a_run_without_images_to_label_says_how_to_choose_some(weakspot, small):
-    weakspot("causes", small / "weakspot.yaml", "--quiet", "--set", "select=false")
+    weakspot("causes", small / "weakspot.yaml", "--quiet", "--set", "select=null")
     code, _, err = weakspot("causes", "label", small / "runs" / "weakspot", "--status")
     assert code == 2
     assert "weakspot causes select CONFIG" in err

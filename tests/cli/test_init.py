@@ -1,5 +1,6 @@
 """`weakspot init`: what it finds, what it writes, and that what it writes runs at once."""
 
+import io
 import json
 import re
 
@@ -11,9 +12,15 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch.export import Dim, export, save
 
+from tests.models.evil_archives import members_of, places, zipped
+from tests.models.nets import net
+from weakspot.cli.config import read_config
+from weakspot.cli.loading import load
 from weakspot.core.run import Run
 
 NETS = """
+from types import SimpleNamespace
+
 import torch
 from torch import nn
 
@@ -39,6 +46,21 @@ class Colours(nn.Module):
 class Sure(Colours):
     def forward(self, images):
         return super().forward(images).softmax(1)
+
+
+class Turned(Colours):
+    '''Its outputs are red, blue and green, in that order.'''
+
+    def forward(self, images):
+        return super().forward(images)[:, [2, 0, 1]]
+
+
+class Named(Turned):
+    '''The same, and it says so.'''
+
+    def __init__(self, names=("red", "blue", "green")):
+        super().__init__(scale=2.0)
+        self.config = SimpleNamespace(id2label=dict(enumerate(names)), label2id=None)
 
 
 class Wrapped(Colours):
@@ -152,6 +174,62 @@ def test_a_normalisation_mistake_is_told_and_nothing_is_changed_silently(weakspo
     assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet")[0] == 0
 
 
+def test_all_normalisations_are_told_with_their_accuracy(weakspot, place):
+    _, out, _ = weakspot("init", "--model", f"{place}:Colours", "--test", "test")
+    lines = out.splitlines()
+    first = lines.index("accuracy on the same 36 samples, with inputs")
+    told = [re.fullmatch(r"  (\d\.\d\d) (.+)", line) for line in lines[first + 1 : -2]]
+    assert [match[2] for match in told][:1] == ["from 0 to 255"] and len(told) == 10
+    assert [match[1] for match in told] == sorted((match[1] for match in told), reverse=True)
+
+
+def test_outputs_that_the_model_names_are_matched_by_name(weakspot, place, tmp_path):
+    code, out, err = weakspot("init", "--model", f"{place}:Named", "--train", "train", "--test", "test")
+    assert code == 0 and "accuracy: 1.00 on 36 samples" in out and "warning" not in out
+    assert err == "weakspot: classes are in the order of the model's config: ['red', 'blue', 'green']\n"
+    assert yaml.safe_load((tmp_path / "weakspot.yaml").read_text())["subject"]["classes"] == ["red", "blue", "green"]
+    assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet") == (0, "", "")
+
+
+def test_a_file_without_classes_is_read_in_the_models_order_too(place, tmp_path):
+    (tmp_path / "own.yaml").write_text(f"subject: {{model: '{place}:Named'}}\ndata: {{test: test}}\n")
+    loaded = load(read_config(tmp_path / "own.yaml"), tmp_path)
+    assert loaded.subject.classes == ("red", "blue", "green")
+    batch = loaded.data["test"].read(np.arange(36))
+    assert torch.equal(loaded.subject.forward(batch.inputs).argmax(1), batch.targets)
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "message"),
+    [
+        ("[red, blue, grey]", [], "names its outputs ['red', 'blue', 'grey'], and the data have other classes, too"),
+        ("[red, blue, green]", ["--classes", "3"], "leave classes out, or name them in the order of the outputs"),
+    ],
+)
+def test_outputs_that_cannot_be_matched_are_refused(weakspot, place, tmp_path, names, more, message):
+    code, _, err = weakspot(
+        "init", "--model", f"{place}:Named", "--arguments", f"{{names: {names}}}", "--test", "test", *more
+    )
+    assert code == 2 and message in err and not (tmp_path / "weakspot.yaml").exists()
+
+
+def test_outputs_of_other_names_or_in_another_order_are_warned_of(weakspot, place):
+    call = ("init", "--model", f"{place}:Named", "--test", "test", "--force")
+    code, _, err = weakspot(*call, "--arguments", "{names: [x, y, z]}")
+    assert code == 0 and "names its outputs ['x', 'y', 'z'], and the data have the classes ['blue'" in err
+    code, out, err = weakspot(*call, "--classes", "[blue, green, red]")
+    assert code == 0 and "weakspot: warning: classes are ['blue', 'green', 'red'], and the model's config names" in err
+    assert "warning: accuracy is 0.00, but 1.00 if the outputs are the classes in another order" in out
+
+
+def test_classes_in_another_order_than_the_outputs_are_noticed_by_the_answers(weakspot, place):
+    call = ("init", "--model", f"{place}:Turned", "--arguments", "{scale: 2}", "--test", "test", "--force")
+    _, out, _ = weakspot(*call)
+    assert re.search(r"accuracy is 0.00, but 1.00 if the outputs are .*: \['red', 'blue', 'green'\]\. If", out)
+    _, out, _ = weakspot(*call, "--classes", "[red, blue, green]")
+    assert "accuracy: 1.00" in out and "another order" not in out
+
+
 def test_probabilities_are_asked_about_and_not_assumed(weakspot, place, tmp_path):
     _, out, _ = weakspot("init", "--model", f"{place}:Sure", "--arguments", "{scale: 2}", "--test", "test")
     assert "scores: the outputs look like probabilities; if they are probabilities, write scores: probabilities" in out
@@ -202,6 +280,25 @@ def test_an_exported_model(weakspot, place, tmp_path):
     )
     assert list(yaml.safe_load(text)["ask"]) == ["robustness", "pictures"]
     assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet")[0] == 0
+
+
+def test_an_archive_that_would_run_code_is_refused_and_not_run(weakspot, place, tmp_path):
+    made, mark = io.BytesIO(), tmp_path / "mark"
+    save(export(net(), (torch.zeros(2, 3, 6, 6),), dynamic_shapes=({0: Dim("n")},)), made)
+    members, graph = members_of(made.getvalue()), "models/model.json"
+    evil = json.loads(members[graph])
+    for found in places(evil, "expr_str"):
+        found["expr_str"] = f"__import__('os').system('mkdir {mark}')"
+    (tmp_path / "weakspot.yaml").write_text(
+        "subject: {model: evil.pt2}\ndata: {test: test}\nask: {neuron_coverage: {}}\n"
+    )
+    both = [*{**members, graph: json.dumps(evil)}.items()]
+    for before in range(len(both) + 1):  # which of the two torch takes depends on where they stand
+        (tmp_path / "evil.pt2").write_bytes(zipped([*both[:before], (graph, members[graph]), *both[before:]]))
+        code, out, err = weakspot("layers", tmp_path / "weakspot.yaml")
+        assert not mark.exists()
+        assert (code, out) == (2, "")
+        assert "evil.pt2 is no archive of torch.export.save: it holds 'models/model.json' twice" in err
 
 
 def test_an_output_by_name(weakspot, place):

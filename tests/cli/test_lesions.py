@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,64 @@ def test_what_would_mislead_is_refused(project):
         said("evaluate", RUN, "--method", "best")
     with pytest.raises(DataError, match="holds no volumes in NIfTI files"):
         said("export", "weakspot.yaml")
+
+
+def test_cases_on_both_sides_are_refused_by_every_command(project, tmp_path):
+    """Validation and test share the cases t-000 to t-003."""
+    both = CONFIG.replace("count: 24, split: v, seed: 1", "count: 4, split: t, seed: 2").replace(
+        "count: 10", "count: 6"
+    )
+    (project / "both.yaml").write_text(both)
+    run = tmp_path / "run"
+    said("both.yaml", "--run", run)
+    with pytest.raises(DataError, match=r"case 't-000' \(4 of 4 cases here: t-000.*in the test split"):
+        said("fit", run, "--epochs", 1, "--folds", 2, "--output", tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    with pytest.raises(DataError, match="lesion model learnt from case 't-000'"):
+        said("both.yaml", "--run", tmp_path / "asked", "--set", "fit=validation")
+    assert not (tmp_path / "asked").exists()
+
+
+def test_patients_on_both_sides_are_refused_by_every_command(project, tmp_path):
+    """Other cases, of the same patient p1."""
+    alike = CONFIG.replace("count: 24, split: v", "count: 12, split: p1-v").replace(
+        "count: 10, split: t", "count: 4, split: p1-t"
+    )
+    (project / "alike.yaml").write_text(alike.replace("trained_on: known.txt", "trained_on: [p2-before]"))
+    run, model = tmp_path / "run", tmp_path / "model"
+    said("alike.yaml", "--run", run)
+    fit = ("fit", run, "--epochs", 1, "--folds", 2, "--output", model)
+    with pytest.raises(DataError, match=r"patient 'p1' \(12 of 12 cases here: p1-v-000.*is in the test split"):
+        said(*fit, "--patient", "p[0-9]")
+    (project / "seen.txt").write_text("p1-before\n")
+    with pytest.raises(DataError, match="trained on patient 'p1'"):
+        said(*fit, "--patient", "p[0-9]", "--trained-on", "seen.txt")
+    assert not model.exists()
+    said(*fit)
+    with pytest.raises(DataError, match="lesion model learnt from patient 'p1'"):
+        said("score", run, "--model", model, "--patient", "p[0-9]")
+    said("score", run, "--model", model)
+    with pytest.raises(DataError, match="lesion model learnt from patient 'p1'"):
+        said("evaluate", run, "--patient", "p[0-9]", "--replicates", 5)
+    with pytest.raises(DataError, match="lesion model learnt from patient 'p1'"):
+        said("alike.yaml", "--run", tmp_path / "asked", "--set", "fit=validation", "--set", "patient=p[0-9]")
+
+
+def test_test_cases_that_the_network_was_trained_on_are_refused_by_every_command(project, tmp_path):
+    if not (project / "model").exists():
+        test_from_samples_to_an_evaluation(project)
+    (project / "trained.txt").write_text("t-002\n")
+    (project / "trained.yaml").write_text(CONFIG.replace("known.txt", "trained.txt"))
+    with pytest.raises(
+        DataError, match=r"trained on case 't-002' \(1 of 10 cases here: t-002\).*test with other cases"
+    ):
+        said("trained.yaml", "--run", tmp_path / "run")
+    run = Run.create(tmp_path / "marked")
+    for name in ("lesions.lesions", "lesions.scores"):
+        finding = Run.open(RUN)[name]
+        marked = finding.arrays["cases"] == "t-002"
+        run.save(replace(finding, arrays={**finding.arrays, "case_trained_on": marked}))
+    with pytest.raises(DataError, match="trained on case 't-002'"):
+        said("score", run.folder, "--model", "model")
+    with pytest.raises(DataError, match="trained on case 't-002'"):
+        said("evaluate", run.folder)

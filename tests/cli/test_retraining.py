@@ -45,7 +45,7 @@ subject: {{model: "{module}:net", classes: [red, green, blue], scores: logits}}
 data:
   train: {{path: "{module}:data", arguments: {{split: train}}}}
   test: {{path: "{module}:data", arguments: {{split: test}}}}
-  improvement: {{path: "{module}:data", arguments: {{split: improvement, targets: {targets}}}}}
+  pool: {{path: "{module}:data", arguments: {{split: pool, targets: {targets}}}}}
 ask: {{causes: {{replicates: 0}}}}
 """
 
@@ -59,9 +59,9 @@ def labelled(tmp_path, weakspot, request):
     file.write_text(FILE.format(module=module, targets=getattr(request, "param", "true")))
     assert weakspot("causes", file, "--quiet") == (0, "", "")
     run = Run.open(tmp_path / "runs" / "it")
-    rng = np.random.default_rng(len("improvement"))
+    rng = np.random.default_rng(len("pool"))
     true = np.abs(rng.normal(size=(120, 4)).astype(np.float32)[:, :3]).argmax(1)
-    names = [f"improvement-{n:03d}" for n in range(50)]
+    names = [f"pool-{n:03d}" for n in range(50)]
     labels = [["red", "green", "blue"][true[n]] if n < 40 else None for n in range(50)]
     table = pa.table({"id": names, "cluster": [1 + n % 3 for n in range(50)], "label": labels})
     run.save(Finding(name="causes.labels", summary={"labelled": Estimate(40)}, table=table))
@@ -124,7 +124,7 @@ def test_interrupted_it_goes_on_and_ends_with_the_same_weights(weakspot, labelle
     assert code == 130
     assert "stopped; the same command goes on from here" in err
     [kept] = (run.folder / "retraining").iterdir()
-    assert json.loads((kept / "course.json").read_text())["epochs"] == 2
+    assert json.loads((kept / "progress.json").read_text())["epochs"] == 2
     assert weakspot("causes", "retrain", file, *FEW, "--quiet")[0] == 0
     again = load_file(run.folder / "retrained.safetensors")
     assert all(torch.equal(whole[name], again[name]) for name in whole)
@@ -141,7 +141,7 @@ def test_what_cannot_be_retrained_is_told(weakspot, labelled):
     file, run = labelled
     code, _, err = weakspot("causes", "retrain", file, "--split", "fresh")
     assert code == 2
-    assert "retraining needs the split 'fresh', and the data have only train, test, improvement" in err
+    assert "retraining needs the split 'fresh', and the data have only train, test, pool" in err
     file.write_text(file.read_text() + "retrain: {epoch: 3}\n")
     assert "retrain.epoch is not known: did you mean 'epochs'?" in weakspot("causes", "retrain", file)[2]
     file.write_text(file.read_text().replace("retrain: {epoch: 3}\n", "").replace("[red", "[rouge"))

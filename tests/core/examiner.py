@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from tests.core.helpers import After, Counting, Keep, numbered
-from weakspot.asking import steps_for
 from weakspot.core.engine import LocalEngine
 from weakspot.core.job import Execution
 from weakspot.core.plan import Plan
@@ -21,6 +20,7 @@ from weakspot.core.source import limited
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
 from weakspot.data import digits
+from weakspot.registry import steps_for
 
 
 def demo(order):

@@ -1,5 +1,6 @@
 """Small nets, data and probes for the tests of the frame."""
 
+import threading
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -18,8 +19,16 @@ from weakspot.core.subject import Subject
 from weakspot.core.taps import Tap
 from weakspot.data.sources import ArraySource
 
+
+def reading_threads() -> list[threading.Thread]:
+    """Those that read batches ahead."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("weakspot-read")]
+
+
 SEEN: list[Observation] = []
 """What the last `Grab` was shown."""
+TRIED = 2
+"""Passes of a few samples before an examination: one lists the layers, one shows whether the answers are the same."""
 
 
 class Grab(Probe):
@@ -107,19 +116,26 @@ class Keep(Probe):
 
     looks: tuple[tuple[Look, int], ...] = ((Original(), 1),)
 
-    outputs = Rows()
+    kept = Rows()
 
     @property
     def needs(self) -> Needs:
         return Needs(dict(self.looks))
 
     def observe(self, seen: Observation) -> Iterable[str] | None:
-        self.outputs.append(seen.ids, look=np.full(len(seen.ids), seen.number), output=seen.outputs)
+        self.kept.append(seen.ids, look=np.full(len(seen.ids), seen.number), output=seen.outputs)
         return None
 
     def finish(self) -> Finding:
-        rows = self.outputs.read()
+        rows = self.kept.read()
         return self.finding(table=None, arrays={"look": np.array(rows["look"]), "output": np.array(rows["output"])})
+
+
+class Log(list):
+    """What happened to a model so far: no part of what it is."""
+
+    def __canonical__(self) -> str:
+        return "log"
 
 
 class Counting(nn.Module):
@@ -128,7 +144,7 @@ class Counting(nn.Module):
     def __init__(self, inputs: int = 3, outputs: int = 2):
         super().__init__()
         self.layer = nn.Linear(inputs, outputs)
-        self.batches: list[int] = []
+        self.batches: list[int] = Log()
         with torch.no_grad():
             self.layer.weight.copy_(torch.arange(inputs * outputs).reshape(outputs, inputs) % 3)
             self.layer.bias.zero_()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from weakspot.core.draws import draw_keys, keep_mask, sample_keys, uniform
+from weakspot.core.stateless_random import draw_keys, keep_mask, sample_keys, uniform
 
 CPU = torch.device("cpu")
 WORD = (1 << 64) - 1

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from weakspot.core import rows
-from weakspot.core.fetching import Fetched
+from weakspot.core.async_copy import AsyncCopy
 from weakspot.core.rows import RowTable, RowWriter
 
 
-class Late(Fetched):
+class Late(AsyncCopy):
     """Comes only when it is waited for."""
 
     def __init__(self, values):
@@ -31,18 +31,18 @@ class Late(Fetched):
 
 def test_what_lies_here_is_not_copied():
     values, tensor = np.arange(3), torch.arange(3)
-    fetched = Fetched({"a": values, "b": tensor, "c": [1, 2, 3]})
+    fetched = AsyncCopy({"a": values, "b": tensor, "c": [1, 2, 3]})
     assert np.shares_memory(fetched.wait()["a"], values) and np.shares_memory(fetched.wait()["b"], tensor.numpy())
     assert fetched.here() and not fetched.copied and fetched.arrays["c"].tolist() == [1, 2, 3]
 
 
 def test_half_precision_numpy_does_not_know_comes_as_float32():
-    fetched = Fetched({"a": torch.tensor([1.5], dtype=torch.bfloat16)})
+    fetched = AsyncCopy({"a": torch.tensor([1.5], dtype=torch.bfloat16)})
     assert fetched.arrays["a"].dtype == np.float32 and fetched.wait()["a"].tolist() == [1.5]
 
 
 def test_rows_that_come_late_are_written_in_order_and_wait_for_few(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "Fetched", Late)
+    monkeypatch.setattr(rows, "AsyncCopy", Late)
     writer = RowWriter(tmp_path, "kept")
     for place in range(7):
         writer.append(np.array([place]), {"value": np.array([10 * place])})
@@ -53,10 +53,10 @@ def test_rows_that_come_late_are_written_in_order_and_wait_for_few(tmp_path, mon
 
 
 def test_rows_that_their_probe_may_change_are_written_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "Fetched", Late)
+    monkeypatch.setattr(rows, "AsyncCopy", Late)
     writer = RowWriter(tmp_path, "kept")
     writer.append(np.array([0]), {"value": np.array([1])})
-    monkeypatch.setattr(rows, "Fetched", Fetched)
+    monkeypatch.setattr(rows, "AsyncCopy", AsyncCopy)
     own = np.array([2])
     writer.append(np.array([1]), {"value": own})
     own[:] = 9
@@ -67,7 +67,7 @@ def test_rows_that_their_probe_may_change_are_written_at_once(tmp_path, monkeypa
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_values_of_a_gpu_come_with_copies_of_the_others():
     own = np.arange(4)
-    fetched = Fetched({"gpu": torch.arange(4, device="cuda"), "cpu": own})
+    fetched = AsyncCopy({"gpu": torch.arange(4, device="cuda"), "cpu": own})
     own[:] = 7
     assert fetched.copied
     assert {name: part.tolist() for name, part in fetched.wait().items()} == {"gpu": [0, 1, 2, 3], "cpu": [0, 1, 2, 3]}

@@ -1,6 +1,7 @@
 """Findings: round trip of everything, versions, damage."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -220,18 +221,52 @@ def test_an_index_without_an_entry_is_damaged(saved, missing):
         Finding.load(saved)
 
 
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"provenance": []}, "'provenance' is no mapping"),
+        ({"summary": [["a", 5]]}, ""),
+        ({"summary": [["a", {"value": []}]]}, "a number of its summary is none"),
+        ({"summary": [["a", {"value": 1, "low": "0"}]]}, "a number of its summary is none"),
+        ({"summary": [["a", {"value": 10**400}]]}, "a number of its summary is none"),
+    ],
+)
+def test_entries_of_another_kind_are_damaged(saved, entry, said):
+    path = saved / "finding.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entry}))
+    with pytest.raises(RunError, match=f"x is damaged: {said}"):
+        Finding.load(saved)
+
+
+def test_an_index_that_is_nested_too_deep_is_damaged(saved):
+    (saved / "finding.json").write_text("[" * 100_000)
+    with pytest.raises(RunError, match="is damaged: it is nested too deep"):
+        Finding.load(saved)
+
+
+def test_what_is_no_plain_file_is_refused(saved):
+    os.mkfifo(saved / "pipe")  # reading it would never end
+    with pytest.raises(RunError, match="pipe is a device or pipe: expected a plain file"):
+        verify(saved)
+    (saved / "pipe").unlink()
+    (saved / "plain.npy").rename(saved.parent / "plain.npy")
+    (saved / "plain.npy").symlink_to(saved.parent / "plain.npy")
+    with pytest.raises(RunError, match=r"plain\.npy is a link"):
+        verify(saved)
+
+
 def test_a_newer_version_is_refused(saved):
     path = saved / "finding.json"
-    path.write_text(path.read_text().replace('"version":1', '"version":2'))
-    message = r"finding.json has format version 2, this weakspot reads up to 1: upgrade weakspot"
+    path.write_text(path.read_text().replace('"version":2', '"version":3'))
+    message = r"finding.json has format version 3, this weakspot reads up to 2: upgrade weakspot"
     for read in (Finding.load, verify):
         with pytest.raises(RunError, match=message):
             read(saved)
 
 
 def test_an_older_version_opens(saved, monkeypatch):
-    monkeypatch.setattr(module, "VERSION", 2)
-    monkeypatch.setitem(module.UPGRADES, 1, lambda index: {**index, "about": "brought up to date"})
+    monkeypatch.setattr(module, "VERSION", 3)
+    monkeypatch.setitem(module.UPGRADES, 2, lambda index: {**index, "about": "brought up to date"})
     back = Finding.load(saved)
     assert back.about == "brought up to date"
     assert back.summary["word"] == Estimate("text")
@@ -239,8 +274,8 @@ def test_an_older_version_opens(saved, monkeypatch):
 
 
 def test_a_version_that_nobody_upgrades_is_refused(saved, monkeypatch):
-    monkeypatch.setattr(module, "VERSION", 2)
-    with pytest.raises(RunError, match="has format version 1, which this weakspot no longer reads: examine again"):
+    monkeypatch.setattr(module, "VERSION", 3)
+    with pytest.raises(RunError, match="has format version 2, which this weakspot no longer reads: examine again"):
         Finding.load(saved)
 
 

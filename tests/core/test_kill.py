@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ class Examiner:
     def close(self):
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(30)
+        self._process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -67,19 +68,17 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(examiner, tmp_path
     assert sum(name.endswith("finding.json") for name in whole) >= 7
     chance = random.Random(20)
     left, went_on = 10, 0  # a hundred are in `make test-slow`
-    for number in range(30):
+    for number in count():  # until so many were killed, and two of them went on; pytest's limit ends it otherwise
         folder = tmp_path / f"killed-{number}"
-        in_a_row = min(left, chance.randint(1, 5))
-        for _ in range(in_a_row):
+        for _ in range(chance.randint(1, 5)):
             killed = examiner.work(what="demo", folder=folder, kill_after=chance.uniform(0, took)) == -signal.SIGKILL
-            left -= killed
-            went_on += killed and any(folder.glob("work/*/shard-*"))
+            begun = any(folder.glob("work/*/shard-*"))
+            left, went_on = left - killed, went_on + (killed and begun)
+            took *= 0.8 if not killed else 1.0 if begun else 1.25  # the machine may be more or less busy than it was
         examiner.finish(what="demo", folder=folder)
         assert contents(folder) == whole
-        if left == 0:
+        if left <= 0 and went_on >= 2:
             break
-    assert left == 0
-    assert went_on >= 2
 
 
 @pytest.mark.parametrize("before", [None, 1.0], ids=["a new run", "a run whose Findings are replaced"])

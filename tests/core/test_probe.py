@@ -9,7 +9,7 @@ from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.examine import examine
 from weakspot.core.finding import Finding
 from weakspot.core.probe import Probe, Rows, complete_options
-from weakspot.core.state import Either, Max, Min, Sum, declared, merge_states
+from weakspot.core.state import LogicalOr, Max, Min, Sum, declared, merge_states
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
 
@@ -20,7 +20,7 @@ class States(Probe):
     total = Sum()
     least = Min()
     most = Max()
-    ever = Either()
+    ever = LogicalOr()
 
     def observe(self, seen):
         """Nothing."""

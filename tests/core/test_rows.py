@@ -227,7 +227,7 @@ def test_rows_outlive_the_examination():
         """Hands its mapped rows on."""
 
         def finish(self) -> Finding:
-            return self.finding(arrays={"output": self.outputs.read()["output"]})
+            return self.finding(arrays={"output": self.kept.read()["output"]})
 
     (found,) = examine(Subject(Counting()), numbered(5), [Mapped()])
     assert found.arrays["output"].shape == (5, 2)

@@ -8,8 +8,8 @@ from torch import nn
 from tests.core.helpers import Tally
 from weakspot import Execution, Plan, Run, Step, Subject, examine
 from weakspot.core.errors import SubjectError
+from weakspot.core.finite_check import FiniteCheck, finite_rows
 from weakspot.core.sections import section_numbers
-from weakspot.core.soundness import Soundness, sound_rows
 from weakspot.coverage.neurons import ActivationRanges, KMultisection, NeuronCoverage
 from weakspot.data.sources import ArraySource
 
@@ -78,16 +78,16 @@ def test_sections_of_nan_point_nowhere_outside():
 
 def test_finite_values_whose_sum_is_infinite_are_sound():
     values = torch.full((2, 4), 3e38)
-    assert sound_rows(values).all()
-    Soundness().note(values, ["a", "b"], str)
-    assert sound_rows(torch.full((2, 4), 6e4, dtype=torch.float16)).all()
+    assert finite_rows(values).all()
+    FiniteCheck().note(values, ["a", "b"], str)
+    assert finite_rows(torch.full((2, 4), 6e4, dtype=torch.float16)).all()
 
 
 def test_on_a_device_that_must_not_wait_several_passes_are_asked_at_once():
-    soundness = Soundness()
+    finite_check = FiniteCheck()
     values = torch.zeros(2, 3)
     values[1, 2] = float("nan")
-    soundness._held.append((values.sum(), values, ["a", "b"], lambda column: f"column {column}"))
+    finite_check._held.append((values.sum(), values, ["a", "b"], lambda column: f"column {column}"))
     with pytest.raises(SubjectError, match="sample 'b' in column 2"):
-        soundness.check()
-    soundness.check()
+        finite_check.check()
+    finite_check.check()

@@ -228,6 +228,7 @@ class Learns(nn.Module):
         return x * self.weight
 
 
+@pytest.mark.filterwarnings("ignore:the model answers differently each time")
 @pytest.mark.parametrize("how", ["in place", "another parameter"])
 def test_a_forward_that_trains_is_an_error(how):
     with pytest.raises(SubjectError, match="parameters changed while it was examined: its forward must not train it"):
@@ -354,11 +355,6 @@ def test_a_function_that_calls_itself_can_be_fingerprinted():
         return x if times == 0 else preprocess(x * 2, times - 1)
 
     assert fingerprint(preprocess=preprocess) == fingerprint(preprocess=preprocess)
-
-
-def test_preprocessing_that_cannot_be_recorded_is_an_error_that_says_what_to_do():
-    with pytest.raises(ConfigError, match=r"type object cannot be recorded.*give it a method __canonical__"):
-        fingerprint(preprocess=closure(object()))
 
 
 SCRIPT = """

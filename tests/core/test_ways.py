@@ -12,8 +12,8 @@ from tests.core.helpers import Tally
 from weakspot import Execution, Plan, Run, Step, Subject, examine
 from weakspot.core import speed
 from weakspot.core.errors import ConfigError, SubjectError
-from weakspot.core.speed import try_ways
-from weakspot.core.ways import disagreement
+from weakspot.core.inference_options import disagreement
+from weakspot.core.speed import try_inference_options
 from weakspot.coverage.neurons import NeuronCoverage
 from weakspot.data.sources import ArraySource
 
@@ -83,7 +83,10 @@ def test_an_unknown_precision_is_refused(net):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 @pytest.mark.filterwarnings("ignore")
-def test_compiled_where_nothing_is_taken_from_inside(net, data):
+def test_compiled_where_nothing_is_taken_from_inside(net, data, monkeypatch):
+    from torch._inductor import config
+
+    monkeypatch.setattr(config, "compile_threads", 1)  # in this process: helpers of torch's would stay
     torch._dynamo.reset()
     subject = Subject(net, compile=True)
     execution = Execution(batch_size=20)
@@ -107,7 +110,7 @@ def test_what_cannot_be_compiled_is_said(net, monkeypatch):
 
 
 def test_every_way_is_tried_and_compared(net, data):
-    found = {tried.way: tried for tried in try_ways(Subject(net), data.read(np.arange(16)).inputs)}
+    found = {tried.way: tried for tried in try_inference_options(Subject(net), data.read(np.arange(16)).inputs)}
     assert list(found) == ["as it is", "channels_last", "bf16", "bf16, channels_last"]
     assert found["as it is"].speedup == 1
     assert found["as it is"].changed["largest_difference"] == 0
@@ -134,7 +137,7 @@ def test_speed_is_told_with_its_spread(net, data, monkeypatch, plain, quick, tol
 
     monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     monkeypatch.setattr(speed, "ALL_WAYS", {"bf16": speed.ALL_WAYS["bf16"]})
-    (tried,) = try_ways(Subject(model, fingerprint="by the clock"), data.read(np.arange(16)).inputs)
+    (tried,) = try_inference_options(Subject(model, fingerprint="by the clock"), data.read(np.arange(16)).inputs)
     assert (tried.speedup, tried.slowest, tried.fastest, tried.sure) == told
     assert tried.per_second == 16 / min(quick)
 
@@ -148,7 +151,7 @@ def test_a_way_that_does_not_work_says_why(data):
         def forward(self, images):
             return self.last(self.conv(images).view(len(images), -1))
 
-    found = {tried.way: tried for tried in try_ways(Subject(Views()), data.read(np.arange(8)).inputs)}
+    found = {tried.way: tried for tried in try_inference_options(Subject(Views()), data.read(np.arange(8)).inputs)}
     assert found["channels_last"].per_second is None
     assert "view size is not compatible" in found["channels_last"].trouble
     assert found["bf16"].speedup > 0

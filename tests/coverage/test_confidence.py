@@ -34,7 +34,7 @@ def test_a_row_per_sample_and_how_well_it_tells_errors():
     gini = 1 - (probabilities**2).sum(1)
     assert finding.table["id"].to_pylist() == list(source.ids)
     np.testing.assert_allclose(finding.table["deep_gini"].to_numpy(), gini, atol=1e-6)
-    np.testing.assert_array_equal(finding.table["right"].to_numpy(zero_copy_only=False), ~wrong)
+    np.testing.assert_array_equal(finding.table["correct"].to_numpy(zero_copy_only=False), ~wrong)
     area = finding.summary["auroc_deep_gini"]
     assert area.value == pytest.approx(roc_auc_score(wrong, gini), abs=1e-6)
     assert area.low < area.value < area.high <= 1

@@ -253,3 +253,20 @@ def test_bad_options_are_refused(subject, tmp_path):
     few = limited(digits.train(), 20)
     with pytest.raises(DataError, match="combines 65 neurons, and the layer has 64: set idc"):
         idc(subject, tmp_path, few, few, neurons=65)
+
+
+def test_a_layer_that_no_relevance_reaches_has_no_important_neurons(tmp_path):
+    class Attending(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.query, self.value, self.last = (nn.Linear(2, 2) for _ in range(4))
+
+        def forward(self, inputs):
+            tokens = self.embed(inputs)
+            return self.last((self.query(tokens) @ tokens.mT).softmax(-1) @ self.value(tokens)).mean(1)
+
+    data = ArraySource(np.random.default_rng(0).random((12, 3, 2), dtype=np.float32), np.arange(12) % 2)
+    attending = Subject(Attending(), classes=("a", "b"), scores="logits")
+    with pytest.raises(DataError, match=r"no relevance reaches any neuron .* method: gradient"):
+        idc(attending, tmp_path / "lrp", data, data, layers="query", neurons=2, thumbnail=0)
+    assert idc(attending, tmp_path / "gradient", data, data, layers="query", method="gradient", neurons=2, thumbnail=0)

@@ -188,7 +188,7 @@ def found(tmp_path_factory):
 def test_probes_agree_with_the_plain_functions(found, probe, score):
     by_step, traces = found
     finding = by_step[probe, "test"]
-    parts = [(own.arrays["trace"], own.table["predicted"].to_numpy()) for own in (traces["train"], traces["test"])]
+    parts = [(own.arrays["trace"], own.table["prediction"].to_numpy()) for own in (traces["train"], traces["test"])]
     expected = dict(zip(traces["test"].table["id"].to_pylist(), score(*parts[0], *parts[1]), strict=True))
     names, surprise = (finding.table[name].to_pylist() for name in ("id", "surprise"))
     np.testing.assert_allclose(surprise, [expected[name] for name in names], rtol=1e-6)
@@ -196,7 +196,7 @@ def test_probes_agree_with_the_plain_functions(found, probe, score):
     reached = np.unique(bucket[bucket >= 0])
     assert finding.summary["coverage"].value == len(reached) / len(finding.arrays["counts"])
     assert finding.summary["inputs"].value == 90
-    threes = finding.table["predicted"].to_numpy() == 3
+    threes = finding.table["prediction"].to_numpy() == 3
     own = len(np.unique(bucket[threes & (bucket >= 0)])) / len(finding.arrays["counts"])
     assert finding.summary["coverage, predicted 3"].value == own == finding.arrays["class_coverage"][3]
 
@@ -220,7 +220,7 @@ def test_a_regression_has_one_density_and_no_distance_surprise(tmp_path):
     finding = Plan.of([Step.of(LikelihoodSurpriseCoverage)]).run(subject, data, Run.create(tmp_path / "run"))[-1]
     assert finding.arrays["density_class"].tolist() == [0]
     assert finding.arrays["density_inputs"].tolist() == [60]
-    assert "predicted" not in finding.table.column_names
+    assert "prediction" not in finding.table.column_names
     with pytest.raises(ConfigError, match=r"distance_surprise_coverage examines classification.*task is regression"):
         Plan.of([Step.of(DistanceSurpriseCoverage)]).run(subject, data, Run.create(tmp_path / "other"))
 

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,15 @@ class Listed(Dataset):
         if isinstance(sample, Exception):
             raise sample
         return sample
+
+
+def test_the_data_sets_own_classes_in_another_order_are_refused():
+    samples = list(zip(INPUTS, TARGETS.tolist(), strict=True))
+    with pytest.raises(ConfigError, match="numbers its classes a, b, c, d, and they were given as d, c, b, a"):
+        DatasetSource(Listed(samples, classes=[*"abcd"]), classes=[*"dcba"])
+    assert DatasetSource(Listed(samples, classes=[*"abcd"]), classes=[*"wxyz"]).classes == (*"wxyz",)
+    by_name = Listed([(x, "abcd"[y]) for x, y in samples], classes=[*"abcd"])
+    assert whole(DatasetSource(by_name, classes=[*"dcba"])).targets.tolist() == [3 - y for _, y in samples]
 
 
 @dataclass
@@ -264,7 +274,7 @@ def test_fingerprints():
 
 
 def test_one_thread_at_a_time_unless_it_is_said():
-    class Watched(Listed):
+    class Alone(Listed):
         inside = most = 0
 
         def __getitem__(self, place):
@@ -274,15 +284,22 @@ def test_one_thread_at_a_time_unless_it_is_said():
             self.inside -= 1
             return super().__getitem__(place)
 
-    for threads in (False, True):
-        dataset = Watched(list(zip(INPUTS, TARGETS, strict=True)))
-        source = DatasetSource(dataset, threads=threads, name="watched")
-        running = [threading.Thread(target=whole, args=(source,)) for _ in range(3)]
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
-        assert (dataset.most > 1) == threads
+    class Together(Listed):
+        def __getitem__(self, place):
+            if threading.current_thread() is not threading.main_thread():
+                meeting.wait()  # nobody goes on before all three are here
+            return super().__getitem__(place)
+
+    def read_by_three(dataset, **options):
+        source = DatasetSource(dataset, name="watched", **options)
+        with ThreadPoolExecutor(3) as pool:
+            return [batch.result() for batch in [pool.submit(whole, source) for _ in range(3)]]
+
+    meeting, listed = threading.Barrier(3, timeout=60), list(zip(INPUTS, TARGETS, strict=True))
+    alone = Alone(listed)
+    read_by_three(alone)
+    assert alone.most == 1
+    assert all(torch.equal(batch.inputs, INPUTS) for batch in read_by_three(Together(listed), threads=True))
 
 
 class Telling(Dataset):

@@ -18,7 +18,7 @@ from weakspot.core.finding import Finding, verify
 from weakspot.core.job import Execution
 from weakspot.core.subject import Subject
 from weakspot.data.sources import ArraySource, ImageFolder, ImageManifest, LoaderSource, WithMetadata
-from weakspot.repair.comparing import Answers
+from weakspot.repair.probes import Predictions
 
 PNG = EIGHT_BITS["a.png"]
 FEW = Execution(batch_size=3, shard_size=6)
@@ -42,7 +42,7 @@ def folder(tmp_path):
 
 def test_odd_names_are_written_and_read_back(folder, tmp_path):
     source = ImageFolder(folder)
-    finding = examine(subject(), source, [Answers()], execution=FEW)[0]
+    finding = examine(subject(), source, [Predictions()], execution=FEW)[0]
     finding.save(tmp_path / "finding")
     verify(tmp_path / "finding")
     back = Finding.load(tmp_path / "finding")
@@ -55,15 +55,15 @@ def test_odd_names_are_written_and_read_back(folder, tmp_path):
 def test_a_bad_image_stops_with_its_name(folder):
     (folder / "cat" / "zzz.png").write_bytes(b"broken")
     with pytest.raises(BadSample, match=r"cat/zzz.png cannot be read as an image"):
-        examine(subject(), ImageFolder(folder), [Answers()], execution=FEW)
+        examine(subject(), ImageFolder(folder), [Predictions()], execution=FEW)
 
 
 def test_bad_samples_of_every_kind_are_skipped_and_listed(folder):
     good = ImageFolder(folder)
-    expected = examine(subject(), good, [Answers()], execution=FEW)[0]
+    expected = examine(subject(), good, [Predictions()], execution=FEW)[0]
     bad = {"cat/0.png": b"", "cat/zz.png": b"broken", "dog/zz.png": picture(0)[:-30], "dog/big.png": PNG}
     source = ImageFolder(filled(folder, bad))
-    found = examine(subject(), source, [Answers()], execution=replace(FEW, on_bad_sample="skip"))[0]
+    found = examine(subject(), source, [Predictions()], execution=replace(FEW, on_bad_sample="skip"))[0]
     assert found.table.equals(expected.table)
     assert set(found.provenance["skipped"]) == set(bad)
 
@@ -73,7 +73,9 @@ def test_values_that_are_no_numbers_are_refused_by_name(value):
     inputs = np.zeros((7, 3, 4, 4))
     inputs[5, 1, 2, 3] = value
     with pytest.raises(BadSample, match=r"sample 'five'|five") as told:
-        examine(subject(), ArraySource(inputs, [0] * 7, ids="zero one two three four five six".split()), [Answers()])
+        examine(
+            subject(), ArraySource(inputs, [0] * 7, ids="zero one two three four five six".split()), [Predictions()]
+        )
     assert told.value.sample == "five"
 
 
@@ -91,6 +93,6 @@ def test_all_ways_to_hold_the_same_samples_give_the_same_answers(tmp_path):
         LoaderSource(loader),
         WithMetadata(images, {"id": list(images.ids), "site": list("abcabcabc")}),
     ]
-    found = [examine(subject(), source, [Answers()], execution=FEW)[0] for source in sources]
-    answers = [finding.table.select(["right", "target", "predicted"]) for finding in found]
+    found = [examine(subject(), source, [Predictions()], execution=FEW)[0] for source in sources]
+    answers = [finding.table.select(["correct", "target", "prediction"]) for finding in found]
     assert all(table.equals(answers[0]) for table in answers)

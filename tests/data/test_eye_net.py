@@ -44,7 +44,7 @@ def test_a_mixture_reads_any_order_and_batch():
 
 
 def test_the_sets_share_no_image():
-    sets = [eye_net.train(), eye_net.test(), eye_net.improvement()]
+    sets = [eye_net.train(), eye_net.test(), eye_net.pool()]
     assert [len(source.ids) for source in sets] == [3000, 600, 1200]
     names = [name for source in sets for name in source.ids]
     assert len(set(names)) == len(names)
@@ -53,5 +53,5 @@ def test_the_sets_share_no_image():
 
 @pytest.mark.parametrize("kind", ["usual", "drooping", "tilted", "dark"])
 def test_every_kind_is_in_both_mixtures(kind):
-    for source in (eye_net.test(), eye_net.improvement()):
+    for source in (eye_net.test(), eye_net.pool()):
         assert sum(name.startswith(kind) for name in source.ids) >= 100

@@ -148,7 +148,33 @@ def test_links_are_followed_and_circles_are_not(tmp_path):
     folder = filled(tmp_path / "data", {"cat/x.png": PNG})
     (folder / "dog").symlink_to(elsewhere)
     (folder / "cat" / "loop").symlink_to(folder)
-    assert ImageFolder(folder).ids == ("cat/x.png", "dog/a.png")
+    with pytest.raises(DataError, match=r"data/dog is a link that leads out of the data, to .*elsewhere: copy"):
+        ImageFolder(folder)
+    assert ImageFolder(folder, follow_links=True).ids == ("cat/x.png", "dog/a.png")
+
+
+def test_links_within_the_folder_are_followed(tmp_path):
+    folder = filled(tmp_path / "data", {"cat/x.png": PNG})
+    (folder / "dog").symlink_to(folder / "cat")
+    (folder / "cat" / "y.png").symlink_to("x.png")
+    (tmp_path / "link").symlink_to(folder)
+    assert ImageFolder(tmp_path / "link").ids == ("cat/x.png", "cat/y.png", "dog/x.png", "dog/y.png")
+    (folder / "cat" / "z.png").symlink_to(filled(tmp_path / "elsewhere", {"a.png": PNG}) / "a.png")
+    with pytest.raises(DataError, match=r"/z.png is a link that leads out"):
+        ImageFolder(tmp_path / "link")
+
+
+@pytest.mark.timeout(60)
+def test_what_is_no_plain_file_is_named_and_not_waited_for(tmp_path):
+    folder = filled(tmp_path, PICTURES)
+    os.mkfifo(folder / "cat" / "fifo.png")
+    (folder / "cat" / "lost.png").symlink_to("nowhere.png")
+    source = ImageFolder(folder)
+    assert {"cat/fifo.png", "cat/lost.png"} <= set(source.ids)
+    assert len(source.fingerprint()) == 64
+    for name, reason in (("cat/fifo.png", "it is a FIFO, expected a plain file"), ("cat/lost.png", "No such file")):
+        with pytest.raises(BadSample, match=f"{name} cannot be read: {reason}"):
+            source.read(np.array([source.ids.index(name)]))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -59,7 +59,7 @@ def test_every_type_of_number(tmp_path, dtype):
             idx(LABELS),
             "images is cut short or damaged: its header says 6×4×5 values and so 136 bytes",
         ),
-        (idx(IMAGES) + b"\0", idx(LABELS), "it has 137; get it again"),
+        (idx(IMAGES) + b"\0", idx(LABELS), "and so 136 bytes, it has more; get it again"),
         (idx(IMAGES)[:9], idx(LABELS), "is cut short or damaged"),
         (b"", idx(LABELS), "is no IDX file: it begins with nothing"),
         (b"\x89PNG....", idx(LABELS), "is no IDX file: it begins with 89 50 4e 47"),

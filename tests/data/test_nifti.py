@@ -352,7 +352,9 @@ def test_real_masks_turned_resampled_and_back(shared, tmp_path, patient, lesions
     for name, target in (("flair", f"imagesTr/{patient}_0000"), ("lesions", f"labelsTr/{patient}")):
         (tmp_path / target).parent.mkdir(exist_ok=True)
         (tmp_path / f"{target}.nii.gz").symlink_to(shared / "data" / "mslub" / f"patient{patient}-{name}.nii.gz")
-    source = NiftiFolder(tmp_path, orientation="RAS")
+    with pytest.raises(DataError, match="is a link that leads out of the data"):
+        NiftiFolder(tmp_path, orientation="RAS")
+    source = NiftiFolder(tmp_path, orientation="RAS", follow_links=True)
     mask, grid = source.mask(patient), source.grid(patient)
     assert ndimage.label(mask, np.ones((3, 3, 3)))[1] == lesions and grid.axes == "LAS"
     original = np.asarray(nibabel.load(tmp_path / "labelsTr" / f"{patient}.nii.gz").dataobj)

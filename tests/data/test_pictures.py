@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from weakspot import Subject, examine
-from weakspot.asking import steps_of
 from weakspot.core.errors import ConfigError
 from weakspot.data.arrays import ArraySource
 from weakspot.data.pictures import Pictures
 from weakspot.data.thumbnails import thumbnails
+from weakspot.registry import steps_of
 
 
 def kept(inputs, **options):

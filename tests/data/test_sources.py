@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.core.helpers import reading_threads
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import Subset, check_ids, limited, read_ahead
 from weakspot.data.sources import ArraySource, ImageFolder
@@ -320,11 +321,11 @@ def test_an_error_while_reading_comes_at_its_place(slow, workers):
 
 
 def test_readers_stop_when_nobody_wants_more(slow):
-    before = threading.active_count()
     batches = read_ahead(slow.read, PIECES, 2)
     next(batches)
+    assert reading_threads()
     batches.close()
-    assert threading.active_count() == before
+    assert not reading_threads()
 
 
 def test_no_more_is_read_ahead_than_there_are_readers(slow):

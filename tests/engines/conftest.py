@@ -10,4 +10,5 @@ from weakspot.engines.schedule import Patience
 def engine():
     """Two workers on this machine."""
     with RayEngine(workers=2, patience=Patience(least=2.0)) as made:
+        made._connect(gpus=0)  # what Ray starts and sets belongs to no single test
         yield made

@@ -14,7 +14,7 @@ from weakspot.core.errors import BadSample
 from weakspot.core.examine import finish, run_shard
 from weakspot.core.job import Job
 from weakspot.core.progress import Silent
-from weakspot.core.whose import frames_of
+from weakspot.core.user_code import error_frames
 from weakspot.engines import worker as module
 from weakspot.engines.worker import Trouble, Worker
 
@@ -83,7 +83,7 @@ def test_an_error_is_handed_over_with_its_places(worker, tmp_path):
     prepared(worker, job, seen=True)
     error = worker.work(job.shards()[1], 4).trouble.exception()
     assert (type(error), str(error)) == (ValueError, "no model for such inputs")
-    assert (Path(frames_of(error)[-1].filename).name, frames_of(error)[-1].name) == ("helpers.py", "do")
+    assert (Path(error_frames(error)[-1].filename).name, error_frames(error)[-1].name) == ("helpers.py", "do")
 
 
 class Stubborn(Exception):
@@ -110,7 +110,7 @@ def test_an_error_that_never_left_has_its_own_places():
     try:
         raise ZeroDivisionError
     except ZeroDivisionError as error:
-        assert frames_of(error) == list(traceback.extract_tb(error.__traceback__))
+        assert error_frames(error) == list(traceback.extract_tb(error.__traceback__))
 
 
 def test_folders_of_workers_that_are_gone_are_removed_and_those_of_others_are_not(worker, tmp_path):

@@ -1,37 +1,25 @@
-"""Bundles: complete, readable, and broken by any changed byte."""
+"""Bundles: complete, readable by people and by others' verifiers, and broken by any changed byte."""
 
+import hashlib
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.gate.samples import causes, coverage, make_run, neighbours, pairs
-from weakspot.cli.judging import verify, write
-from weakspot.core.errors import RunError
+from tests.evidence.samples import POLICY
+from tests.gate.samples import make_run, neighbours
+from weakspot._version import __version__
+from weakspot.causes.journal import FILE as LABELS
+from weakspot.cli.retraining import WEIGHTS
+from weakspot.cli.verdict_commands import verify, write
+from weakspot.core.errors import ConfigError, RunError
 from weakspot.evidence import build_case, verify_bundle, write_bundle
-from weakspot.gate.judging import judge
+from weakspot.evidence.covered import BESIDE
+from weakspot.gate.evaluation import judge
 from weakspot.gate.policy import read_policy
-
-POLICY = """rules:
-- {name: few weak inputs, finding: robustness.neighbours, number: weak_share, at_most: 0.15, confidence: 0.95}
-- {finding: classes.pairs, column: average_bias, at_most: 0.2}
-- {finding: coverage.neurons, number: coverage, at_least: 0.5}
-- {finding: lesions.gone, number: auc, exists: true}
-"""
-
-
-@pytest.fixture
-def run(tmp_path):
-    return make_run(tmp_path / "run", neighbours(), pairs(), coverage(), causes([["s1", "s2"]]))
-
-
-@pytest.fixture
-def policy(tmp_path):
-    path = tmp_path / "policy.yaml"
-    path.write_text(POLICY)
-    return path
 
 
 def test_a_case_holds_claims_thresholds_assumptions_limits_and_digests(run, policy):
@@ -52,24 +40,24 @@ def test_a_case_holds_claims_thresholds_assumptions_limits_and_digests(run, poli
 
 
 def test_samples_that_were_left_out_and_other_models_are_limits(tmp_path):
-    run = make_run(tmp_path / "run", neighbours().with_provenance(ways={"precision": "bf16"}), fingerprint="f" * 64)
+    how = {"ways": {"precision": "bf16"}, "answers": {"same_each_time": False}}
+    run = make_run(tmp_path / "run", neighbours().with_provenance(**how), fingerprint="f" * 64)
     data = {"test": {"fingerprint": "b" * 64, "samples": 10, "skipped": {"bad.png": "truncated"}}}
-    run.describe(subject=run.manifest()["subject"], data=data)
+    run.describe(subject={**run.manifest()["subject"], "not_fingerprinted": ["model: an open file"]}, data=data)
     told = " ".join(build_case(run)["limits"])
+    assert "answers differently each time" in told and "does not cover model: an open file." in told
     assert "1 samples of test could not be used" in told
     assert "another model" in told and "faster way" in told
 
 
 def test_a_bundle_reads_well_and_checks_with_plain_tools(run, policy):
     folder = run.folder / "evidence"
-    bundle = write_bundle(run, folder, verdict=judge(run, read_policy(policy)), policy=policy)
+    bundle = write_bundle(run, folder, policy=policy)
     assert verify_bundle(folder) == bundle
     text = (folder / "evidence.md").read_text()
     assert "| C1 | few weak inputs: weak_share ≤ 0.15 with 95% confidence | yes | 0.12 (0.1 to 0.14) |" in text
     assert "**no**" in text and "<script>" not in text and "&lt;script&gt;" in text
     assert (folder / "policy.yaml").read_text() == POLICY
-    case = json.loads((folder / "evidence.json").read_text())
-    assert case["run"] == ".." and set(case["files"]) >= {"run.json", "findings/classes.pairs/table.parquet"}
     checked = subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=folder, capture_output=True, check=False)
     assert checked.returncode == 0
 
@@ -84,6 +72,62 @@ def test_the_same_run_gives_the_same_bundle(run, tmp_path):
     assert len(seals) == 1
 
 
+def test_the_statement_is_one_of_in_toto(run, policy):
+    """As https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md asks."""
+    write_bundle(run, run.folder / "evidence", policy=policy)
+    statement = json.loads((run.folder / "evidence/evidence.json").read_text())
+    assert list(statement) == ["_type", "subject", "predicateType", "predicate"]
+    assert statement["_type"] == "https://in-toto.io/Statement/v1"
+    assert statement["predicateType"] == "urn:weakspot:evidence:v1" and isinstance(statement["predicate"], dict)
+    for subject in statement["subject"]:
+        assert set(subject) == {"name", "digest"} and re.fullmatch("[0-9a-f]{64}", subject["digest"]["sha256"])
+    names = [subject["name"] for subject in statement["subject"]]
+    assert len(set(names)) == len(names) and {"run.json", "policy.yaml"} <= set(names)
+    digests = {subject["name"]: subject["digest"]["sha256"] for subject in statement["subject"]}
+    table = run.finding_folder("classes.pairs") / "table.parquet"
+    assert digests["findings/classes.pairs/table.parquet"] == hashlib.sha256(table.read_bytes()).hexdigest()
+    assert statement["predicate"]["run"] == ".." and statement["predicate"]["weakspot"] == __version__
+
+
+def test_labels_weights_and_every_folder_of_a_finding_are_covered(run):
+    assert BESIDE == (LABELS, WEIGHTS), "what the commands write"
+    folder = run.folder / "evidence"
+    extra = [run.folder / LABELS, run.folder / WEIGHTS, run.folder / "findings/causes.old/finding.json"]
+    extra[2].parent.mkdir()
+    write_bundle(run, folder)
+    for path in extra:
+        path.write_text("one")
+        with pytest.raises(RunError, match=f"{re.escape(path.name)} was added"):
+            verify_bundle(folder)
+        write_bundle(run, folder)
+        verify_bundle(folder)
+        path.write_text("two")
+        with pytest.raises(RunError, match=f"{re.escape(path.name)} was changed"):
+            verify_bundle(folder)
+        path.write_text("one")
+    extra[0].unlink()
+    with pytest.raises(RunError, match=r"labels\.jsonl is missing"):
+        verify_bundle(folder)
+
+
+def test_what_is_no_bundle_is_not_replaced(run, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/thoughts.txt").write_text("x")
+    for place, name in ((run.folder, "findings"), (tmp_path / "notes", "thoughts.txt")):
+        with pytest.raises(ConfigError, match=f"holds {name}, which is of no bundle, and would be lost"):
+            write_bundle(run, place)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ConfigError, match="is no folder: choose another place"):
+        write_bundle(run, tmp_path / "file")
+
+
+def test_an_unfinished_run_says_so_among_its_limits(run, policy):
+    run.work_folder("abc").mkdir(parents=True)
+    case = build_case(run, judge(run, read_policy(policy)))
+    assert any(text.startswith("The Run is unfinished: ") for text in case["limits"])
+    assert not any(claim["holds"] for claim in case["claims"] if claim["kind"] == "rule")
+
+
 def covered(run, folder):
     """Every file that a bundle answers for."""
     findings = [path for path in sorted((run.folder / "findings").rglob("*")) if path.is_file()]
@@ -92,7 +136,7 @@ def covered(run, folder):
 
 def test_any_changed_byte_is_found(run, policy):
     folder = run.folder / "evidence"
-    write_bundle(run, folder, verdict=judge(run, read_policy(policy)), policy=policy)
+    write_bundle(run, folder, policy=policy)
     draw = np.random.default_rng(0)
     paths = covered(run, folder)
     assert len(paths) == verify_bundle(folder).files + 1 > 12
@@ -153,13 +197,13 @@ def test_a_run_that_was_moved_is_found_where_it_is_said_to_be(run, tmp_path):
     write_bundle(run, folder)
     verify_bundle(folder)
     run.folder.rename(tmp_path / "moved")
-    with pytest.raises(RunError, match="say where the Run of this bundle lies now with --run"):
+    with pytest.raises(RunError, match=r"say where the Run of this bundle lies now \(--run\)"):
         verify_bundle(folder)
     verify_bundle(folder, run=tmp_path / "moved")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(None, "is this a bundle of evidence"), ("{", "was changed"), ("{}", "is no")]
+    ("text", "said"), [(None, "is this a bundle of evidence"), ("{", "was changed"), ("{}", "is no statement")]
 )
 def test_what_is_no_bundle_is_refused(tmp_path, text, said):
     if text is not None:
@@ -174,4 +218,9 @@ def test_the_commands(run, policy, capsys):
     seal = told.rpartition(" ")[2].strip()
     assert told.startswith(f"evidence: {run.folder}/evidence, ") and len(seal) == 64
     verify(Path(run.folder / "evidence"), seal=seal.upper())
-    assert capsys.readouterr().out.startswith("unchanged: ")
+    assert capsys.readouterr().out.startswith("consistent, with the seal that was kept: ")
+    verify(Path(run.folder / "evidence"))
+    found = verify_bundle(run.folder / "evidence")
+    assert capsys.readouterr().out == (
+        f"consistent, not authenticated: {found.files} files, {found.claims} claims derived again\nseal: {seal}\n"
+    )

@@ -3,7 +3,10 @@
 import numpy as np
 
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.outputs import Outputs, count, flag, sample_id, share
 from weakspot.core.run import Run
+from weakspot.gate.evaluation import judge
+from weakspot.gate.policy import read_policy
 
 MODEL, DATA = "a" * 64, "b" * 64
 PROVENANCE = {"subject": MODEL, "data": DATA, "parameters": {"cutoff": 0.75, "looks": 20}, "samples": 10}
@@ -14,11 +17,21 @@ def neighbours(value=0.12, low=0.10, high=0.14, confidence=0.95, weak=None):
     table = {"id": np.array([f"s{i}" for i in range(len(weak))]), "weak": weak, "accuracy": 1.0 - 0.5 * weak}
     summary = {
         "weak_share": Estimate(value, low, high, confidence, "share of the inputs that are weak"),
-        "lucky": Estimate(3),
+        "fragile": Estimate(3),
         "weakest_class": Estimate("cat"),
         "nothing": Estimate(None),
     }
-    return Finding("robustness.neighbours", "Weak.", summary=summary, table=table_of(table), provenance=PROVENANCE)
+    outputs = Outputs(
+        summary={"weak_share": share("weak", better="lower", mean_of="weak"), "fragile": count("weak, yet correct")},
+        columns={
+            "id": sample_id(),
+            "weak": flag("below the threshold", better="lower"),
+            "accuracy": share("of its variations correct", better="higher"),
+        },
+    )
+    rows = table_of(table)
+    name = "robustness.neighbours"
+    return Finding(name, "Weak.", summary=summary, table=rows, outputs=outputs, provenance=PROVENANCE)
 
 
 def pairs(bias=(0.1, 0.3, float("nan"))):
@@ -48,10 +61,16 @@ def coverage():
     return Finding("coverage.neurons", summary={"coverage": Estimate(0.8)}, provenance=PROVENANCE)
 
 
-def make_run(folder, *findings, fingerprint=MODEL):
+def make_run(folder, *findings, fingerprint=MODEL, data=DATA):
     run = Run.create(folder)
     subject = {"model": "Net", "fingerprint": fingerprint, "task": "classification"}
-    run.describe(subject=subject, data={"test": {"fingerprint": DATA, "samples": 10}})
+    run.describe(subject=subject, data={"test": {"fingerprint": data, "samples": 10}})
     for finding in findings:
         run.save(finding)
     return run
+
+
+def judged(tmp_path, run, *rules, baseline=None, top=""):
+    path = tmp_path / "policy.yaml"
+    path.write_text(f"{top}rules:\n" + "".join(f"- {{{rule}}}\n" for rule in rules))
+    return judge(run, read_policy(path), baseline)

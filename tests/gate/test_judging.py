@@ -5,17 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.gate.samples import causes, coverage, make_run, neighbours, pairs
+from tests.gate.samples import PROVENANCE, causes, coverage, judged, make_run, neighbours, pairs
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.finding import Estimate, Finding
-from weakspot.gate.judging import NO_VERDICT, judge
-from weakspot.gate.policy import read_policy
-
-
-def judged(tmp_path, run, *rules, baseline=None):
-    path = tmp_path / "policy.yaml"
-    path.write_text("rules:\n" + "".join(f"- {{{rule}}}\n" for rule in rules))
-    return judge(run, read_policy(path), baseline)
+from weakspot.core.outputs import Outputs, share
+from weakspot.gate.evaluation import NO_VERDICT
 
 
 @pytest.fixture
@@ -51,9 +45,9 @@ def test_the_end_of_the_interval_decides_not_the_value(tmp_path, run, condition,
 
 
 def test_a_confidence_that_cannot_be_shown_is_not_shown(tmp_path, run):
-    verdict = judged(tmp_path, run, "finding: robustness.neighbours, number: lucky, at_most: 5, confidence: 0.95")
+    verdict = judged(tmp_path, run, "finding: robustness.neighbours, number: fragile, at_most: 5, confidence: 0.95")
     assert not verdict.passed and "without an interval" in verdict.judged[0].told
-    assert judged(tmp_path, run, "finding: robustness.neighbours, number: lucky, at_most: 5").passed
+    assert judged(tmp_path, run, "finding: robustness.neighbours, number: fragile, at_most: 5").passed
 
 
 def test_a_number_without_a_value_keeps_to_nothing(tmp_path, run):
@@ -165,7 +159,7 @@ def test_how_much_overlap_makes_a_cause_known_can_be_said(tmp_path, run):
 
 
 def test_causes_of_other_data_cannot_be_compared(tmp_path, run):
-    baseline = make_run(tmp_path / "before", causes([["s1"]], data="d" * 64))
+    baseline = make_run(tmp_path / "before", causes([["s1"]], data="d" * 64), data="d" * 64)
     with pytest.raises(ConfigError, match="the baseline examined other data"):
         judged(tmp_path, run, NEW.format(0), baseline=baseline)
     with pytest.raises(ConfigError, match="holds no root-cause clusters"):
@@ -190,22 +184,27 @@ def test_a_share_is_compared_by_its_column_and_another_number_by_its_own_interva
     fifty = np.arange(50)
     before, after = (neighbours(weak=fifty < n) for n in (10, 12))
     numbers = {"accuracy": Estimate(0.9, 0.88, 0.92, 0.95)}  # the column of that name is something else
-    before, after = (replace(one, summary={**one.summary, **numbers}) for one in (before, after))
+    outputs = replace(before.outputs, summary={**before.outputs.summary, "accuracy": share("correct", better="higher")})
+    before, after = (replace(one, summary={**one.summary, **numbers}, outputs=outputs) for one in (before, after))
     old, new = make_run(tmp_path / "before", before), make_run(tmp_path / "after", after)
     rule = "finding: robustness.neighbours, number: {}, worse_by_at_most: 0.05"
-    share = judged(tmp_path, new, rule.format("weak_share"), baseline=old).judged[0]
-    assert share.told.startswith("0.2 before, 0.24 now, paired over 50 inputs") and not share.passed
+    weak = judged(tmp_path, new, rule.format("weak_share"), baseline=old).judged[0]
+    assert weak.told.startswith("0.2 before, 0.24 now, paired over 50 inputs") and not weak.passed
     accuracy = judged(tmp_path, new, rule.format("accuracy"), baseline=old).judged[0]
     assert accuracy.told == "0.9 before, 0.9 now, two intervals, not paired; worse by 0.04 at most" and accuracy.passed
 
 
 def test_without_a_known_direction_nothing_is_worse(tmp_path, run):
-    with pytest.raises(ConfigError, match="whether more of 'lucky' is worse is not known"):
-        judged(tmp_path, run, "finding: robustness.neighbours, number: lucky, worse_by_at_most: 0", baseline=run)
+    with pytest.raises(
+        ConfigError,
+        match=r"whether more of .fragile. is worse: .*its numbers with a direction are weak_share",
+    ):
+        judged(tmp_path, run, "finding: robustness.neighbours, number: fragile, worse_by_at_most: 0", baseline=run)
 
 
 def test_two_numbers_without_intervals_show_nothing(tmp_path):
-    plain = Finding("robustness.plain", summary={"accuracy": Estimate(0.9)})
+    outputs = Outputs(summary={"accuracy": share("correct", better="higher")})
+    plain = Finding("robustness.plain", summary={"accuracy": Estimate(0.9)}, outputs=outputs, provenance=PROVENANCE)
     run = make_run(tmp_path / "run", plain)
     verdict = judged(tmp_path, run, "finding: robustness.plain, number: accuracy, worse_by_at_most: 1", baseline=run)
     assert not verdict.passed and "without an interval" in verdict.judged[0].told

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.gate.samples import coverage, make_run, neighbours, pairs
-from weakspot.cli.judging import gate
+from weakspot.cli.verdict_commands import gate
 
 BIN = Path(sys.executable).parent
 
@@ -91,7 +91,8 @@ def test_the_plugin_names_what_is_wrong_with_a_policy(folder):
 def test_the_plugin_does_nothing_unless_asked(folder):
     (folder / "test_own.py").write_text(
         "import sys\ndef test_own():\n    loaded = {n for n in sys.modules if n.startswith('weakspot.')}\n"
-        "    assert loaded <= {'weakspot._version', 'weakspot.gate', 'weakspot.gate.pytest_plugin'}, loaded\n"
+        "    own = {f'weakspot.{n}' for n in ('_version', 'lazy', 'gate', 'gate.pytest_plugin')}\n"
+        "    assert loaded <= own, loaded\n"
     )
     plain = pytest_run("test_own.py", folder=folder)
     assert "1 passed" in plain.stdout, plain.stdout

@@ -9,10 +9,12 @@ import pytest
 import torch
 
 from weakspot import Estimate, Finding, Needs, Probe, Rows, Sum, Tap
-from weakspot.asking import offered_probes
 from weakspot.core.observation import Observation
+from weakspot.core.outputs import Outputs, count
 from weakspot.laws import LAWS, LawBroken, Trial, check
 from weakspot.looks import Quantity, Range, Variation
+from weakspot.registry import offered_probes
+from weakspot.rooms import declared
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ SMALL_DETECTOR = {
     "variation": Roll(),
     "looks": 6,
     "queries": 3,
-    "cutoff": 0.3,
+    "threshold": 0.3,
     "tolerance": 1.0,
     "epochs": 2,
     "folds": 2,
@@ -93,6 +95,13 @@ def test_built_in_probes_cite_their_paper(probe):
     assert re.search(r"(19|20)\d\d", text) or "DeepGauge" in text
 
 
+@pytest.mark.parametrize("probe", offered_probes().values(), ids=lambda probe: probe.__name__)
+def test_built_in_probes_declare_what_their_findings_hold(probe):
+    """In the room's torch-free module, where readers of older Runs find it, too."""
+    assert probe.outputs != Outputs()
+    assert declared(probe.name()) == probe.outputs
+
+
 class Tally(Probe):
     """Counts inputs."""
 
@@ -109,6 +118,12 @@ class Tally(Probe):
 
 def test_a_probe_that_keeps_the_laws_passes():
     check(Tally)
+
+
+class Untold(Tally):
+    """Gives a number that it does not declare."""
+
+    outputs = Outputs(summary={"samples": count("samples seen")})
 
 
 class BatchMean(Tally):
@@ -218,6 +233,7 @@ class Unmergeable(Tally):
         (RandomRows, "interruption"),
         (Unmergeable, "any_shards"),
         (Secretive, "any_engine"),
+        (Untold, "outputs_as_declared"),
     ],
 )
 def test_a_probe_that_breaks_a_law_is_caught(probe, law):

@@ -1,6 +1,7 @@
 """The room's probes: lesions of a case, a model that learns from them, and what it says of others."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ import torch
 from tests.lesions import toy
 from tests.references import lesions as reference
 from weakspot import Execution, Subject, examine
-from weakspot.asking import steps_of
 from weakspot.core.errors import BadSample, ConfigError, DataError, SubjectError
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
@@ -23,6 +23,7 @@ from weakspot.lesions.probes import LesionFit, Lesions, Scores
 from weakspot.lesions.storing import load_model, save_model
 from weakspot.lesions.telling import FIT, LESIONS, SCORES, scores_finding
 from weakspot.looks import McDropout
+from weakspot.registry import steps_of
 
 ONE = Execution(batch_size=4, workers=0)
 
@@ -162,9 +163,10 @@ def test_a_fitted_model_tells_true_from_false(study):
     assert list(table[0])[:8] == ["case", "lesion", "z", "y", "x", "voxels", "volume_mm3", "false_positive_probability"]
     order = sorted(table, key=lambda row: row["rank"])
     assert [row["uncertainty"] for row in order] == sorted((row["uncertainty"] for row in table), reverse=True)
-    assert scored.summary["expected_false_positives"].value == pytest.approx(
-        sum(row["false_positive_probability"] for row in table)
-    )
+    expected = scored.summary["expected_false_positives"]
+    assert expected.value == pytest.approx(sum(row["false_positive_probability"] for row in table))
+    assert expected.low is expected.high is expected.confidence is None, "lesions of a patient are not independent"
+    assert expected.about.endswith(f"by the true masks there are {sum(not row['true_positive'] for row in table)}")
 
 
 def test_held_out_patients_were_held_out(study):
@@ -230,6 +232,7 @@ def test_any_method_can_give_the_probability(study, method):
     from weakspot.lesions.model import fit_lesion_model
 
     lesions = LesionSet.of(study[LESIONS])
+    lesions = replace(lesions, case=np.char.add("other-", lesions.case))  # a model judges other cases
     model, held_out = fit_lesion_model(lesions, lesions.case, method=method, learning=Learning(epochs=2), folds=3)
     assert model.calibration.calibrated and np.isfinite(held_out).all()
     scored = scores_finding(study[LESIONS], model, replicates=20)
@@ -240,7 +243,7 @@ def test_any_method_can_give_the_probability(study, method):
 def test_cases_that_the_network_was_trained_on_are_refused(subject):
     known = {"samples": 2, "trained_on": ("v-001", "v-002", "x")}
     source = Subset(toy.source(4, split="v"), range(4))
-    with pytest.raises(DataError, match=r"trained on case 'v-001' \(2 of 4 here\).*training_cases"):
+    with pytest.raises(DataError, match=r"trained on case 'v-001' \(2 of 4 cases here: v-001, v-002\).*training_cases"):
         examine(subject, source, [LesionFit(sampling=known, epochs=1)], execution=ONE)
     marked = examine(subject, source, [Lesions(**known)], execution=ONE)[0]
     assert marked.arrays["case_trained_on"].tolist() == [False, True, True, False]
@@ -248,12 +251,74 @@ def test_cases_that_the_network_was_trained_on_are_refused(subject):
     assert examine(subject, source, [allowed], execution=ONE)[0].summary["lesions"].value > 0
     both = {"train": Subset(source, [2, 3]), "validation": source, "test": toy.source(1)}
     plan = Plan.of(steps_of("lesions", {"fit": "validation", "samples": 2}))
-    with pytest.raises(DataError, match=r"trained on case 'v-002' \(2 of 4 here\)"):
+    with pytest.raises(DataError, match=r"trained on case 'v-002' \(2 of 4 cases here: v-002, v-003\)"):
         plan.check(both)
     Plan.of(steps_of("lesions", {"fit": "validation", "training_cases": True})).check(both)
     with pytest.raises(ConfigError, match="fit is 'train'"):
         steps_of("lesions", {"fit": "train"})
     assert steps_of("lesions", {"fit": "train", "training_cases": True})
+
+
+def lesion_plan(**options):
+    return Plan.of(steps_of("lesions", {"fit": "validation", "samples": 2, **options}))
+
+
+def test_cases_that_are_learnt_from_and_judged_are_refused_before_anything_runs():
+    cases = toy.source(4, split="p")
+    ids = list(cases.ids)
+    same = {"validation": Subset(cases, [0, 1, 2]), "test": Subset(cases, [2, 3])}
+    with pytest.raises(DataError, match=rf"lesion model learnt from case '{ids[2]}' \(1 of 2 cases here: {ids[2]}\)"):
+        lesion_plan().check(same)
+    with pytest.raises(DataError, match=rf"lesion model learnt from case '{ids[3]}'"):
+        lesion_plan(fit="test").check({"test": Subset(cases, [3])})
+    apart = {"validation": Subset(cases, [0, 1]), "test": Subset(cases, [2, 3])}
+    lesion_plan().check(apart)
+    with pytest.raises(DataError, match=r"learnt from patient 'p-00' \(2 of 2 cases here: p-002, p-003\)"):
+        lesion_plan(patient="p-00").check(apart)
+
+
+def test_test_cases_that_the_network_was_trained_on_are_refused():
+    data = {"validation": toy.source(3, split="v"), "test": toy.source(3, split="t")}
+    for options, found in (
+        ({"trained_on": ["t-001", "x"]}, r"case 't-001' \(1 of 3 cases here: t-001\).*test with other cases"),
+        ({"trained_on": ["t-0-before", "x"], "patient": "[tv]-0"}, r"patient 't-0' \(3 of 3 cases"),
+        ({"trained_on": ["v-0-before", "x"], "patient": "[tv]-0"}, r"patient 'v-0' \(3 of 3 cases .*training_cases"),
+    ):
+        with pytest.raises(DataError, match=f"the network was trained on {found}"):
+            lesion_plan(**options).check(data)
+    with pytest.raises(DataError, match="the network was trained on case 't-002'"):
+        Plan.of(steps_of("lesions", {"trained_on": ["t-002"]})).check(data)
+    with pytest.raises(DataError, match="the network was trained on case 't-000'"):
+        lesion_plan().check({**data, "train": toy.source(1, split="t")})
+    Plan.of(steps_of("lesions", {"trained_on": ["v-002"], "splits": ["validation"]})).check(data)
+
+
+def test_no_other_way_leads_around_it(subject, study):
+    """Probes and functions refuse by themselves, whoever calls them."""
+    seen = Subset(toy.source(40, split="v", seed=1), range(3))
+    with pytest.raises(DataError, match="lesion model learnt from case 'v-00"):
+        examine(subject, seen, [Scores(sampling={"samples": 4}, model=study[FIT])], execution=ONE)
+    how = {"sampling": {"samples": 4}, "model": study[FIT], "patient": "v-0"}
+    with pytest.raises(DataError, match="lesion model learnt from patient 'v-0'"):
+        examine(subject, toy.source(2, split="v-0x"), [Scores(**how)], execution=ONE)
+    how = {"sampling": {"samples": 4, "trained_on": ("test-001",)}, "model": study[FIT]}
+    with pytest.raises(DataError, match="the network was trained on case 'test-001'"):
+        examine(subject, toy.source(2), [Scores(**how)], execution=ONE)
+    model = LesionModel.of_finding(study[FIT])
+    with pytest.raises(DataError, match="lesion model learnt from case 'test-003'"):
+        scores_finding(study[LESIONS], replace(model, cases=("test-003",)))
+    with pytest.raises(DataError, match="lesion model learnt from patient 'test-0'"):
+        scores_finding(study[LESIONS], replace(model, cases=("test-0-before",), patient="test-0"))
+    scored = study[SCORES]
+    leaky = scored.with_provenance(lesion_model={**scored.provenance["lesion_model"], "cases": ["test-004"]})
+    with pytest.raises(DataError, match="lesion model learnt from case 'test-004'"):
+        evaluation_finding([scored, leaky], replicates=5)
+    same_patient = scored.with_provenance(lesion_model={**scored.provenance["lesion_model"], "cases": ["test-9"]})
+    with pytest.raises(DataError, match="lesion model learnt from patient 'test'"):
+        evaluation_finding([same_patient], patient="test", replicates=5)
+    marked = replace(scored, arrays={**scored.arrays, "case_trained_on": np.arange(16) == 5})
+    with pytest.raises(DataError, match="the network was trained on case 'test-005'"):
+        evaluation_finding([marked], replicates=5)
 
 
 def test_lesions_cut_in_another_way_are_refused(subject, study):
@@ -271,6 +336,7 @@ def test_cases_without_a_lesion_and_without_truth_are_scored_all_the_same(subjec
     unknown = examine(subject, ArraySource(images, ids=["a", "b"]), [Scores(**how)])[0]
     assert unknown.table.num_rows > 2 and "true_positive" not in unknown.table.column_names
     assert unknown.table["false_positive_probability"].null_count == 0
+    assert "true masks" not in unknown.summary["expected_false_positives"].about
 
 
 def test_one_kind_of_lesion_is_not_enough(subject):

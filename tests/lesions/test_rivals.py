@@ -6,8 +6,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from weakspot.core.errors import DataError
+from weakspot.lesions.baselines import direct_uncertainties, fit_metaseg_classification, fit_metaseg_regression
 from weakspot.lesions.cases import Cutting, case_lesions, lesion_measures, z_scored
-from weakspot.lesions.rivals import direct_uncertainties, fit_metaseg_classification, fit_metaseg_regression
 
 
 def columns(count=60):

@@ -11,7 +11,6 @@ import torch
 from tests.lesions import toy
 from tests.references import lesions as reference
 from weakspot import Execution, Subject, examine
-from weakspot.asking import steps_of
 from weakspot.core.errors import BadSample, ConfigError, RunError
 from weakspot.core.source import Subset
 from weakspot.data.brain import write_data_set
@@ -22,6 +21,7 @@ from weakspot.lesions.slices import LETTERS, TRUTH, ramp
 from weakspot.lesions.slices import outline_layer as layer_of
 from weakspot.lesions.volume_probe import CaseVolumes
 from weakspot.lesions.volumes import open_volume, sixteen_bits, turns
+from weakspot.registry import steps_of
 
 SAMPLING = {"samples": 3, "smallest": 2}
 

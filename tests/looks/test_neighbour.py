@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from weakspot import Execution, Subject, examine
-from weakspot.core import viewing
+from weakspot.core import forward_passes
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
 from weakspot.core.look import Original
@@ -16,7 +16,7 @@ from weakspot.core.needs import Needs
 from weakspot.core.probe import Probe, Rows
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Brightness, Fog, Jpeg, Neighbour, Noise, Rain, Rotate, Shift, Variation
-from weakspot.robustness.neighbours import NeighbourAccuracy
+from weakspot.robustness import NeighbourAccuracy
 
 
 class Said(Probe):
@@ -106,9 +106,9 @@ def test_made_anew_the_stored_neighbours_get_the_stored_answers(shared, architec
         assert 0.7 < (expected[:, 1:] == expected[:, :1]).mean() < 0.99  # neighbours do change answers
 
 
-@pytest.mark.parametrize("release", ["never", "certain"])
+@pytest.mark.parametrize("early_stopping", ["never", "certain"])
 @pytest.mark.parametrize("variation", [Rotate(30) & Shift(3), Rotate(20) | Shift(2) | Brightness(0.2)])
-def test_looks_that_share_a_forward_pass_find_the_same(monkeypatch, variation, release):
+def test_looks_that_share_a_forward_pass_find_the_same(monkeypatch, variation, early_stopping):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 36, 4))
     calls: list[int] = []
@@ -116,11 +116,11 @@ def test_looks_that_share_a_forward_pass_find_the_same(monkeypatch, variation, r
     rng = np.random.default_rng(0)
     source = ArraySource(rng.random((30, 1, 8, 8), dtype=np.float32), rng.integers(0, 4, 30))
     subject = Subject(net, scores="logits", bounds=(0, 1))
-    probe = NeighbourAccuracy(variation=variation, looks=20, release=release)
+    probe = NeighbourAccuracy(variation=variation, looks=20, early_stopping=early_stopping)
     execution = Execution(batch_size=16, workers=0)
     alone = examine(subject, source, [probe], execution=execution)[0]
     apart, calls[:] = len(calls), []
-    monkeypatch.setitem(viewing._TOGETHER, "cpu", 16 * 64 * 7)
+    monkeypatch.setitem(forward_passes._TOGETHER, "cpu", 16 * 64 * 7)
     shared = examine(subject, source, [probe], execution=execution)[0]
     assert len(calls) < apart / 3
     assert max(calls) == 16 * 7

@@ -3,7 +3,7 @@
 import pytest
 
 from weakspot.core.errors import ConfigError
-from weakspot.looks import VARIATIONS, Blur, Brightness, Either, Fog, Jpeg, Rain, Rotate, Shift, variation
+from weakspot.looks import VARIATIONS, Blur, Brightness, Fog, Jpeg, OneOf, Rain, Rotate, Shift, variation
 
 
 def test_names_and_ranges_become_variations_in_their_order():
@@ -25,7 +25,7 @@ def test_every_one_has_a_usual_range(name):
 def test_either_lists_what_takes_turns():
     half = variation({"either": [{"rain": None}, {"fog": [0.3, 1]}]})
     assert half == Rain() | Fog((0.3, 1))
-    assert isinstance(half, Either)
+    assert isinstance(half, OneOf)
     assert variation({"rotate": 3, "either": [{"blur": 1}, {"shift": 1, "fog": 1}]}) == Rotate(3) & (
         Blur(1) | (Shift(1) & Fog(1))
     )

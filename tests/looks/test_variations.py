@@ -13,9 +13,9 @@ from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.look import Original
 from weakspot.looks import (
     Combined,
-    Either,
     Geometric,
     Neighbour,
+    OneOf,
     Photometric,
     Quantity,
     Rotate,
@@ -271,9 +271,7 @@ def test_either_takes_turns_so_that_shares_are_exact():
     assert both.drawn(["a"], 1).shape == (1, 1)
     assert both.drawn(["a"], 2).shape == (1, 2)
     assert (
-        (Rotate(1) | Shift(2)) | Shear(3)
-        == Rotate(1) | (Shift(2) | Shear(3))
-        == Either((Rotate(1), Shift(2), Shear(3)))
+        (Rotate(1) | Shift(2)) | Shear(3) == Rotate(1) | (Shift(2) | Shear(3)) == OneOf((Rotate(1), Shift(2), Shear(3)))
     )
 
 

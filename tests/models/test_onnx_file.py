@@ -13,7 +13,8 @@ from weakspot.core.threads import torch_threads
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Rotate
 from weakspot.models import OnnxModel
-from weakspot.robustness.neighbours import NeighbourAccuracy
+from weakspot.models.onnx_parts import digests, external_files
+from weakspot.robustness import NeighbourAccuracy
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -106,11 +107,65 @@ def test_it_is_examined_like_any_subject(tmp_path):
     assert ours.table.equals(theirs.table)
 
 
-def test_the_fingerprint_knows_the_file_and_the_weights_beside_it(tmp_path):
+def with_external(path, location, *, where="initializer"):
+    """A file whose weights lie in another, named as one likes: as initializer, or inside a node or a branch."""
+    helper, model = onnx.helper, onnx.load(write(path, ["n", 3, 2, 2]))
+    graph, tensor = model.graph, onnx.numpy_helper.from_array(WEIGHT, "W")
+    onnx.external_data_helper.set_external_data(tensor, location)
+    (path.parent / location).parent.mkdir(parents=True, exist_ok=True)
+    (path.parent / location).write_bytes(tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    del graph.initializer[:]
+    if where == "initializer":
+        graph.initializer.append(tensor)
+    else:
+        constant = helper.make_node("Constant", [], ["W"])
+        constant.attribute.append(helper.make_attribute("value", tensor))
+        inner = helper.make_graph([constant], "inner", [], [helper.make_tensor_value_info("W", FLOAT, WEIGHT.shape)])
+        branch = helper.make_node("If", ["yes"], ["W"], then_branch=inner, else_branch=inner)
+        graph.node.insert(0, constant if where == "node" else branch)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("location", ["net.onnx.data", "anything", "weights/of the net.bin"])
+@pytest.mark.parametrize("where", ["initializer", "node", "branch"])
+def test_the_fingerprint_knows_the_files_that_hold_weights(tmp_path, location, where):
+    path = with_external(tmp_path / "net.onnx", location, where=where)
+    assert external_files(path) == [location]
+    before = digests(path)
+    (tmp_path / location).write_bytes((-WEIGHT).tobytes())
+    (tmp_path / "no part of it.data").write_bytes(b"x")
+    after = digests(path)
+    assert len(after) == 2 and after[0] == before[0] and after[1] != before[1]
+
+
+def test_other_weights_beside_the_file_are_another_model(tmp_path, images):
+    path = with_external(tmp_path / "net.onnx", "weights")
+    first = OnnxModel(path)
+    torch.testing.assert_close(first(images), reference(images))
+    before = first.fingerprint()
+    (tmp_path / "weights").write_bytes((-WEIGHT).tobytes())
+    torch.testing.assert_close(OnnxModel(path)(images), -reference(images))
+    assert OnnxModel(path).fingerprint() != before
+
+
+def test_what_is_no_onnx_file_has_no_parts(tmp_path):
     path = write(tmp_path / "net.onnx", ["n", 3, 2, 2])
-    alone = OnnxModel(path).fingerprint()
-    (tmp_path / "net.onnx.data").write_bytes(b"weights")
-    assert OnnxModel(path).fingerprint() != alone
+    assert external_files(path) == []
+    whole = path.read_bytes()
+    for odd in (whole[:-3], b"\x0f", b"\xff" * 4):
+        path.write_bytes(odd)
+        with pytest.raises(ConfigError, match="is no ONNX file"):
+            external_files(path)
+    path.write_bytes(b"\x18\x00\x00\x00ORTM" + b"\xff" * 8)
+    assert external_files(path) == []
+
+
+def test_how_the_channels_are_given_is_part_of_the_fingerprint(tmp_path):
+    path = write(tmp_path / "net.onnx", ["n", 3, 2, 2])
+    assert OnnxModel(path).fingerprint() != OnnxModel(path, channels="last").fingerprint()
 
 
 def test_several_inputs_are_refused(tmp_path):

@@ -8,7 +8,14 @@ from torch import nn
 from weakspot import Subject
 from weakspot.core.observation import Batch
 from weakspot.models import Normalise
-from weakspot.models.trial import better_normalisations, look_like_probabilities, try_out, usual_normalisations
+from weakspot.models.trial import (
+    better_normalisations,
+    better_order,
+    compared_normalisations,
+    look_like_probabilities,
+    try_out,
+    usual_normalisations,
+)
 
 
 def batch_of(inputs, targets):
@@ -86,6 +93,60 @@ def test_nothing_is_better_where_nothing_can_be_known(colours):
         shuffled = batch_of(batch.inputs, batch.targets[torch.randperm(64)])
         now = try_out(Subject(model, classes=10), shuffled)
         assert better_normalisations(lambda p, net=model: Subject(net, preprocess=p), shuffled, now.right) == []
+
+
+class ReadsNumbers(nn.Module):
+    """Reads the sample's number from its first pixel; how many are right depends on the range of the inputs."""
+
+    def __init__(self, targets):
+        super().__init__()
+        self.register_buffer("targets", targets)
+
+    def forward(self, images):
+        low, high, values = images.min(), images.max(), images[:, 0, 0, 0]
+        shares, wrong_every = (values / 255, 5) if high > 2 else ((values + 1) / 2, 10) if low < -0.9 else (values, 1)
+        number = (shares * (len(self.targets) - 1)).round().long().clamp(0, len(self.targets) - 1)
+        answer = torch.where(number % wrong_every == 0, 1 - self.targets[number], self.targets[number])
+        return nn.functional.one_hot(answer, 2).float()
+
+
+def test_the_best_normalisation_comes_first_not_the_first_that_helps():
+    targets = torch.arange(64) // 32
+    batch = batch_of(torch.linspace(0, 1, 64)[:, None, None, None].expand(-1, 1, 4, 4), targets)
+    model = ReadsNumbers(targets)
+    now = try_out(Subject(model, classes=2), batch)
+    how = (lambda p: Subject(model, classes=2, preprocess=p)), batch, now.right
+    compared = compared_normalisations(*how)
+    assert compared[0].name == "from −1 to 1" and compared[0].better and compared[0].accuracy == pytest.approx(57 / 64)
+    second = next(one for one in compared if one.name == "from 0 to 255")
+    assert second.better and second.accuracy == pytest.approx(51 / 64)
+    assert {one.name for one in compared} == {name for name, _ in usual_normalisations(batch.inputs)}
+    assert [one.accuracy for one in compared] == sorted((one.accuracy for one in compared), reverse=True)
+    assert better_normalisations(*how) == [one for one in compared if one.better]
+
+
+def test_an_order_of_the_classes_that_is_far_better_is_found(colours):
+    centres, batch = colours
+    shuffled = torch.randperm(10, generator=torch.Generator().manual_seed(1))
+    trial = try_out(Subject(ReadsCentres(centres[shuffled]), classes=10), batch)
+    found = better_order(trial)
+    assert trial.accuracy < 0.3 and found.accuracy > 0.9
+    assert found.order == tuple(shuffled.tolist()), "output i is the class whose centre it has"
+    assert better_order(try_out(Subject(ReadsCentres(centres), classes=10), batch)) is None
+
+
+def test_no_order_is_better_where_nothing_can_be_known(colours):
+    """The best of all orders always fits the samples it was chosen by."""
+    _, batch = colours
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        answers = torch.nn.functional.one_hot(torch.randint(10, (64,), generator=generator), 10).float()
+        targets = torch.randint(10, (64,), generator=generator)
+        random = try_out(Subject(lambda x, given=answers: given[: len(x)], classes=10), batch_of(batch.inputs, targets))
+        assert better_order(random) is None
+    beyond = try_out(Subject(nn.Sequential(nn.Flatten(), nn.Linear(48, 3))), batch)
+    assert better_order(beyond) is None, "there are more classes than outputs"
+    assert better_order(try_out(Subject(nn.Flatten(), task="regression"), batch)) is None
 
 
 def test_what_one_batch_shows():

@@ -2,12 +2,14 @@
 
 import os
 import pickle
+from zipfile import ZIP_DEFLATED
 
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from tests.models.evil_archives import members_of, zipped
 from weakspot.core.errors import ConfigError
 from weakspot.models import load_weights, read_weights
 
@@ -141,12 +143,32 @@ def test_a_whole_pickled_model_is_refused(trained, tmp_path):
         ("w.pt", b"", "cannot read weights"),
         ("w.pt", b"PK\3\4garbage", "cannot read weights"),
         ("w.pt", b"\x80\x02garbage", "weights .*w.pt"),
+        ("w.pt", b"storages" + b"\0" * 600, "it does not begin as torch.save begins a file"),
     ],
 )
 def test_files_that_are_no_weights(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=message):
         read_weights(tmp_path / name)
+
+
+def test_compressed_members_and_names_that_stand_twice_are_refused(trained, tmp_path):
+    torch.save(trained.state_dict(), tmp_path / "w.pt")
+    members = members_of((tmp_path / "w.pt").read_bytes())
+    (tmp_path / "w.pt").write_bytes(zipped({**members, "data/9": b"\0" * 2**20}.items(), compression=ZIP_DEFLATED))
+    with pytest.raises(ConfigError, match="is compressed or encrypted, which torch never does"):
+        read_weights(tmp_path / "w.pt")
+    (tmp_path / "w.pt").write_bytes(zipped([*members.items(), ("data.pkl", b"")]))
+    with pytest.raises(ConfigError, match=r"it holds 'data.pkl' twice"):
+        read_weights(tmp_path / "w.pt")
+    (tmp_path / "w.pt").write_bytes(zipped(members.items()))
+    assert read_weights(tmp_path / "w.pt").tensors.keys() == trained.state_dict().keys()
+
+
+def test_a_state_dict_without_a_zip_still_loads(trained, fresh, tmp_path):
+    torch.save(trained.state_dict(), tmp_path / "w.pt", _use_new_zipfile_serialization=False)
+    load_weights(fresh, tmp_path / "w.pt")
+    assert same(trained, fresh)
 
 
 def test_a_state_dict_cut_short(trained, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from weakspot import Subject
 from weakspot.core.source import Subset
 from weakspot.data import digits
-from weakspot.repair import Recipe, proved
+from weakspot.repair import Recipe, run_experiment
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ def repeats(script, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "Recipe", partial(Recipe, epochs=1))
     source = digits.test()
     places = np.split(np.arange(290), [100, 180, 240])
-    names = ("train", "improvement", "test", "fresh test")
+    names = ("train", "pool", "test", "fresh test")
     data = {name: Subset(source, own) for name, own in zip(names, places, strict=True)}
     case = cases.Case("digits", Subject(digits.model(), classes=10, scores="logits"), data, (40,))
     (tmp_path / "40").mkdir()
-    clusters = {name: number % 3 + 1 for number, name in enumerate(data["improvement"].ids[::2])}
+    clusters = {name: number % 3 + 1 for number, name in enumerate(data["pool"].ids[::2])}
     (tmp_path / "40" / "unsafe.json").write_text(json.dumps({"clusters": clusters, "threshold": None}))
     return module, module.Repeats(case, 40, tmp_path / "40", tmp_path / "trainings")
 
@@ -37,7 +37,7 @@ def test_repeats_one_by_one_are_those_of_one_call(repeats):
     for test in module.TESTS:
         data = kept.unsafe.data(kept.case, test)
         how = {"recipe": Recipe(epochs=1), "repeats": 2, "methods": module.METHODS[1:], "validation": 0.0}
-        made = proved(kept.case.subject, data, **how).finding
+        made = run_experiment(kept.case.subject, data, **how).finding
         for method in module.METHODS:
             own = found[test, method]
             key = "" if method == "unsafe set" else method.replace(" ", "_")
@@ -52,6 +52,6 @@ def test_repeats_one_by_one_are_those_of_one_call(repeats):
 def test_what_is_kept_is_not_trained_again(repeats, monkeypatch):
     module, kept = repeats
     kept.train(0)
-    monkeypatch.setattr(module, "proved", None)
+    monkeypatch.setattr(module, "run_experiment", None)
     kept.train(0)
     assert {row["repeats"] for row in kept.rows()} == {1}

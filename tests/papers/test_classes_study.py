@@ -24,8 +24,8 @@ def test_outputs_rank_pairs_the_same_wherever_the_net_is_looked_at(classes_study
     with torch.no_grad():
         chance = net(batch.inputs).double().softmax(1).numpy()
     said, true = chance.argmax(1), batch.targets.numpy()
-    leaning = np.array([chance[said == number].mean(0) for number in range(10)])
+    soft_confusion = np.array([chance[said == number].mean(0) for number in range(10)])
     taken = np.array([[np.mean(said[true == a] == b) for b in range(10)] for a in range(10)])
-    expected = spearman(pair_values(leaning + leaning.T), pair_values(taken + taken.T))
+    expected = spearman(pair_values(soft_confusion + soft_confusion.T), pair_values(taken + taken.T))
     assert rows[0]["outputs_confusion_correlation"] == pytest.approx(expected, rel=1e-3)
     assert rows[0]["figure"] == pytest.approx(np.mean(said == true), rel=1e-3)

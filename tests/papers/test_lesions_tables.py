@@ -44,7 +44,7 @@ def test_areas_are_means_over_folds_and_seeds():
     assert study.spread("gcn_regression") == pytest.approx(np.std(by_seed, ddof=1))
     fold = np.mean([roc_area(run[1].uncertainty["size"], run[1].false_positive) for run in runs])
     assert study.per_fold("size")[1] == pytest.approx(fold)
-    assert study.best_rival() == max(tables.RIVALS, key=study.area)
+    assert study.best_baseline() == max(tables.RIVALS, key=study.area)
 
 
 def test_the_spread_of_a_difference_is_that_of_its_seeds():

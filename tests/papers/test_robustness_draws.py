@@ -41,8 +41,8 @@ def test_neighbours_are_asked_in_the_order_of_their_draws(robustness, monkeypatc
 
 
 def test_only_what_is_missing_is_made_again(robustness):
-    row = {"net": "ResN-svhn", "seed": "1", "cutoff": "0.75"}
-    found = [{**row, "method": "together"}, {**row, "method": "black_box", "cutoff": "0.5"}]
+    row = {"net": "ResN-svhn", "seed": "1", "threshold": "0.75"}
+    found = [{**row, "method": "together"}, {**row, "method": "black_box", "threshold": "0.5"}]
     wanted = robustness.missing("ResN-svhn", 1, found)
     assert wanted == [("sample", 0.5), ("whole", 0.75), ("whole", 0.5)]
     assert len(robustness.missing("ResN-svhn", 0, found)) == 4

@@ -24,12 +24,12 @@ def test_seeds_that_a_network_lacks_are_left_out(tables):
     assert tables.spread([0.0, 0.2]) == "0.100 ± 0.141"
 
 
-@pytest.mark.parametrize("cutoff", ["0.75", "0.5"])
-def test_means_and_deviations_of_the_page_are_those_of_the_seeds(tables, cutoff):
+@pytest.mark.parametrize("threshold", ["0.75", "0.5"])
+def test_means_and_deviations_of_the_page_are_those_of_the_seeds(tables, threshold):
     page = (ROOT / "docs" / "papers-robustness.md").read_text(encoding="utf-8").replace("**", "")
     everything = tables.read(PAPERS / "robustness.csv")
     for draws, method in tables.METHODS:
-        own = tables.chosen(everything, draws=draws, method=method, cutoff=cutoff)
+        own = tables.chosen(everything, draws=draws, method=method, threshold=threshold)
         assert len(own) == (9 if draws == "shared" and method.startswith("black_box") else 45)
         assert tables.spread(tables.by_seed(own, "f1")) in page, (draws, method)
 

@@ -107,7 +107,7 @@ def errors(score: list[float], truth: list[float], *, top: int | None = None) ->
     return hits, len(reported) - hits
 
 
-def leaning(probability: Matrix, predicted: list[set[int]], classes: int) -> Matrix:
+def soft_confusion(probability: Matrix, predicted: list[set[int]], classes: int) -> Matrix:
     """Mean probability of b among the images predicted a; NaN on the diagonal and for a class without images."""
     table = [[nan] * classes for _ in range(classes)]
     for a in range(classes):

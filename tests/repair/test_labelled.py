@@ -68,11 +68,11 @@ def test_targets_of_a_table(task, labels, expected):
 
 
 def test_targets_that_are_none():
-    with pytest.raises(DataError, match=r"label 'cow' of 'a' is no class: expected one of cat, dog"):
+    with pytest.raises(DataError, match=r"label 'cow' of 'a' is not a class: expected one of cat, dog"):
         targets_of(table("cow"), classes=["cat", "dog"])
-    with pytest.raises(DataError, match="label '2' of 'a' is no class"):
+    with pytest.raises(DataError, match="label '2' of 'a' is not a class"):
         targets_of(table("2"), classes=["cat", "dog"])
-    with pytest.raises(DataError, match="label 'far' of 'a' is no number"):
+    with pytest.raises(DataError, match="label 'far' of 'a' is not a number"):
         targets_of(table("far"), task="regression")
     with pytest.raises(DataError, match="expected the columns id and label"):
         targets_of(pa.table({"id": ["a"]}))

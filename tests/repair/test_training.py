@@ -12,7 +12,7 @@ from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.source import Subset
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
-from weakspot.repair import Answers, Batches, Recipe, Repeated, VariedSource, compared, held_out, retrained
+from weakspot.repair import Batches, Predictions, Recipe, Repeated, VariedSource, compared, held_out, retrained
 from weakspot.repair.training import default_loss, shuffled
 
 
@@ -33,13 +33,13 @@ def test_retraining_mends_a_spoilt_model_and_leaves_it_untouched(spoilt):
     assert better.model is not spoilt.model
     assert better.fingerprint() != spoilt.fingerprint()
     assert all(parameter.grad is None for parameter in better.model.parameters())
-    before, after = (examine(subject, digits.test(), [Answers()])[0] for subject in (spoilt, better))
+    before, after = (examine(subject, digits.test(), [Predictions()])[0] for subject in (spoilt, better))
     change = compared(before, after)
     assert change.summary["verdict"].value == "better"
     assert change.summary["difference"].value == pytest.approx(
         after.summary["accuracy"].value - before.summary["accuracy"].value
     )
-    assert change.summary["mended"].value - change.summary["broken"].value == round(
+    assert change.summary["fixed"].value - change.summary["broken"].value == round(
         599 * change.summary["difference"].value
     )
 
@@ -264,14 +264,14 @@ def test_messages(spoilt):
         Recipe(epochs=0)
     with pytest.raises(ConfigError, match="learning_rate > 0, got 3 and 0"):
         Recipe(learning_rate=0)
-    answers = examine(spoilt, Subset(digits.test(), range(5)), [Answers()])[0]
-    others = examine(spoilt, Subset(digits.test(), range(1, 6)), [Answers()])[0]
+    answers = examine(spoilt, Subset(digits.test(), range(5)), [Predictions()])[0]
+    others = examine(spoilt, Subset(digits.test(), range(1, 6)), [Predictions()])[0]
     with pytest.raises(DataError, match="not of the same inputs"):
         compared(answers, others)
 
 
 def test_equal_models_show_no_difference(spoilt):
-    answers = examine(spoilt, digits.test(), [Answers()])[0]
+    answers = examine(spoilt, digits.test(), [Predictions()])[0]
     change = compared(answers, answers)
     assert change.summary["verdict"].value == "no difference shown"
     assert change.summary["p_value"].value == 1.0

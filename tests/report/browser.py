@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ FLAGS = (
 )  # fmt: skip
 
 PATIENCE = 60
-"""Seconds after which a browser that says nothing counts as stuck."""
+"""Seconds after which a browser that says nothing, or shows not what it should, counts as stuck."""
 MODIFIERS = {"Alt": 1, "Ctrl": 2, "Meta": 4, "Shift": 8}
 CODES = {
     "Backspace": 8, "Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "PageUp": 33, "PageDown": 34, "End": 35,
@@ -39,22 +39,64 @@ def installed() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+def until(holds: Callable[[], bool], told: str) -> None:
+    """Wait for something that comes soon, or a good deal later on a busy machine."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, f"never came true within {PATIENCE} s: {told}"
+        time.sleep(0.01)
+
+
 class LeftError(AssertionError):
     """The page went to another address before it answered."""
 
 
 class Browser:
-    """Commands go in through one pipe, answers and events come out of another, each ended by a zero byte."""
+    """Commands go in through one pipe, answers and events come out of another, each ended by a zero byte.
 
-    def __init__(self, write: int, read: int):
-        self.input, self.output = os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
-        self.count, self.rest, self.events = 0, b"", []  # type: ignore[var-annotated]
+    A browser that ends or gets stuck fails the test at hand: the next page is opened in a new one.
+    """
+
+    def __init__(self, executable: str):
+        self.executable, self.profile = executable, tempfile.mkdtemp()
+        self._start()
+
+    def _start(self) -> None:
+        self.count, self.rest, self.events, self.stuck = 0, b"", [], False  # type: ignore[var-annotated]
         self.session: str | None = None
+        to_read, to_write = os.pipe()
+        from_read, from_write = os.pipe()
+        # the browser reads from descriptor 3 and writes to 4, wherever the pipes lie here
+        shell = f'exec "$@" 3<&{to_read} 4>&{from_write}'
+        self.process = subprocess.Popen(
+            ["bash", "-c", shell, "browser", self.executable, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
+            pass_fds=(to_read, from_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_read)
+        os.close(from_write)
+        self.input, self.output = os.fdopen(to_write, "wb", 0), os.fdopen(from_read, "rb", 0)
+
+    def _stop(self) -> None:
+        self.input.close()
+        self.process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=PATIENCE)
+        self.process.kill()  # where it has not ended by itself
+        self.process.wait()
+        self.output.close()
+
+    def close(self) -> None:
+        self._stop()
+        shutil.rmtree(Path(self.profile), ignore_errors=True)
 
     def message(self) -> dict[str, Any]:
         while b"\0" not in self.rest:
-            assert select.select([self.output], [], [], PATIENCE)[0], f"the browser said nothing for {PATIENCE} s"
+            self.stuck = not select.select([self.output], [], [], PATIENCE)[0]
+            assert not self.stuck, f"the browser said nothing for {PATIENCE} s"
             more = self.output.read(1 << 16)
+            self.stuck = not more
             assert more, "the browser ended"
             self.rest += more
         text, _, self.rest = self.rest.partition(b"\0")
@@ -87,14 +129,18 @@ class Browser:
         self, url: str, *, width: int, height: int = 900, scheme: str = "light", scrollbars: bool = True
     ) -> "Page":
         """A page of that width, in that colour scheme, once it is loaded; it takes the place of the one before."""
+        if self.stuck or self.process.poll() is not None:
+            self._stop()
+            self._start()
         if self.session is None:
             self._begin()
+        page = Page(self)
+        page.go("about:blank")  # so that the page before sees and asks for nothing more
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.send("Emulation.setEmulatedMedia", features=features)
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.send("Emulation.setDeviceMetricsOverride", **metrics)
         self.send("Emulation.setScrollbarsHidden", hidden=not scrollbars)
-        page = Page(self)
         page.go(url)
         return page
 
@@ -104,6 +150,7 @@ class Browser:
         self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
+        self.send("Page.setLifecycleEventsEnabled", enabled=True)
 
 
 class Page:
@@ -115,8 +162,8 @@ class Page:
     def go(self, url: str) -> None:
         """Load another address; what was asked for and complained of before is forgotten."""
         self.browser.events.clear()
-        self.browser.send("Page.navigate", url=url)
-        while not any(event["method"] == "Page.loadEventFired" for event in self.browser.events):
+        loader = self.browser.send("Page.navigate", url=url)["loaderId"]
+        while not any(_loaded(event, loader) for event in self.browser.events):
             self.browser.message()
 
     def run(self, script: str) -> Any:
@@ -125,12 +172,13 @@ class Page:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
-    def wait(self, condition: str, *, seconds: float = 5) -> None:
+    def wait(self, condition: str) -> None:
         """Until a JavaScript expression is true, also on a page that a click leads to."""
-        end = time.monotonic() + seconds
-        while not self._true(condition):
-            assert time.monotonic() < end, f"never came true within {seconds:g} s: {condition}"
-            time.sleep(0.01)
+        try:
+            until(lambda: self._true(condition), condition)
+        except AssertionError as error:
+            shown = self.run("`${location.href}:\\n${document.body.innerText}`")
+            raise AssertionError(f"{error}\nat {shown}") from error
 
     def _true(self, condition: str) -> bool:
         try:
@@ -156,11 +204,15 @@ class Page:
         self.press(*("Space" if letter == " " else letter for letter in text))
 
     def middle(self, selector: str) -> tuple[float, float]:
-        """Where an element is, scrolled into view."""
+        """Where an element is, scrolled into view, once pictures that are still coming no longer move it."""
         place = self.run(
-            f"(() => {{ const node = document.querySelector({json.dumps(selector)}); if (!node) return null;"
+            f"(async () => {{ const node = document.querySelector({json.dumps(selector)}); if (!node) return null;"
+            " const coming = () => [...document.images].some(image => image.loading !== 'lazy' && !image.complete);"
+            " const frame = () => new Promise(requestAnimationFrame); const at = () => {"
             " node.scrollIntoView({block: 'nearest'}); const box = node.getBoundingClientRect();"
-            " return [box.left + box.width / 2, box.top + box.height / 2, box.width * box.height]; })()"
+            " return [box.left + box.width / 2, box.top + box.height / 2, box.width * box.height]; };"
+            " let place = at(), before; do { before = place; await frame(); place = at(); }"
+            " while (coming() || String(before) !== String(place)); return place; })()"
         )
         assert place, f"there is no {selector}"
         assert place[2], f"{selector} is not to be seen"
@@ -212,32 +264,20 @@ class Page:
         return [event["params"] for event in self.browser.events if event["method"] in kinds]
 
 
+def _loaded(event: dict[str, Any], loader: str) -> bool:
+    """Whether that address is loaded, not one that was asked for before."""
+    told = event["params"]
+    return event["method"] == "Page.lifecycleEvent" and (told["name"], told["loaderId"]) == ("load", loader)
+
+
 @contextmanager
 def running(executable: str) -> Iterator[Browser]:
     """A browser with a profile of its own, ended with the block."""
-    profile = tempfile.mkdtemp()
-    to_read, to_write = os.pipe()
-    from_read, from_write = os.pipe()
-
-    # the browser reads from descriptor 3 and writes to 4, wherever the pipes lie here
-    shell = f'exec "$@" 3<&{to_read} 4>&{from_write}'
-    process = subprocess.Popen(
-        ["bash", "-c", shell, "browser", executable, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
-        pass_fds=(to_read, from_write),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(to_read)
-    os.close(from_write)
-    browser = Browser(to_write, from_read)
+    browser = Browser(executable)
     try:
         yield browser
     finally:
-        browser.input.close()
-        process.terminate()
-        process.wait(timeout=20)
-        browser.output.close()
-        shutil.rmtree(Path(profile), ignore_errors=True)
+        browser.close()
 
 
 def photograph(page: str, picture: str, size: str, scheme: str = "light", place: str = "") -> None:

@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from weakspot.core.finding import Estimate, Finding, Picture
 from weakspot.data.images import png
+from weakspot.rooms import declared
 
 MODEL, TRAIN, TEST = "a" * 64, "b" * 64, "c" * 64
 HOSTILE = "<script>alert(1)</script>"
@@ -30,6 +31,7 @@ def coverage(upstream: Finding) -> Finding:
             "targets": Estimate(12200),
         },
         arrays={"curve_size": sizes, "curve_coverage": np.array([0.1, 0.4, 0.81967])},
+        outputs=declared("coverage.k_multisection"),
         provenance=provenance(ranges=upstream.digest, parts=[{"degrees": 30}, {"pixels": 3}]),
     )
 

@@ -10,8 +10,10 @@ from tests.report.browser import Browser, Page, installed, running
 from tests.report.samples import HOSTILE, QUOTED, coverage, neighbours, ranges
 from tests.report.test_front import classes_table, clusters, pairs
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.outputs import Outputs, share
 from weakspot.core.run import Run
 from weakspot.report import write_report
+from weakspot.rooms import rooms
 
 CHROMIUM = installed()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
@@ -37,10 +39,11 @@ def figures() -> Finding:
     draw = np.random.default_rng(0)
     size = 12
     columns = {
-        "id": [QUOTED, *map(str, range(size - 1))], "accuracy": draw.random(size), "weak": draw.random(size) > 0.5,
+        "id": [QUOTED, *map(str, range(size - 1))], "weak": draw.random(size) > 0.5,
+        "neighbour_accuracy": draw.random(size),
         "looks_used": [3] * size, "x": draw.random(size), "y": draw.random(size), "method": [HOSTILE] * size,
         "f1": draw.random(size), "f1_low": draw.random(size) / 2, "f1_high": [1.0] * size,
-        "surprise": draw.random(size), "max_softmax": draw.random(size), "right": draw.random(size) > 0.5,
+        "surprise": draw.random(size), "max_softmax": draw.random(size), "correct": draw.random(size) > 0.5,
     }  # fmt: skip
     arrays = {
         "classes": np.arange(4), "tree_order": np.array([2, 0, 1, 3]), "distance": draw.random((4, 4)),
@@ -49,7 +52,9 @@ def figures() -> Finding:
     }  # fmt: skip
     summary = {f"number_{i}": Estimate(0.5, 0.25, 0.75, 0.95, "share " + "of a long sentence " * 4) for i in range(12)}
     table = table_of({name: np.array(column) for name, column in columns.items()})
-    return Finding("robustness.figures", summary=summary, table=table, arrays=arrays)
+    drawn = [figure for room in rooms().values() for one in room.findings.values() for figure in one.figures]
+    outputs = Outputs(summary={"number_*": share("")}, figures=drawn)
+    return Finding("robustness.figures", summary=summary, table=table, arrays=arrays, outputs=outputs)
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +119,8 @@ def test_sections_follow_each_other_and_do_not_overlap(page: Page) -> None:
 def test_a_number_leads_to_how_it_was_computed(page: Page) -> None:
     page.run("document.querySelectorAll('details').forEach(folded => { folded.open = false; })")
     page.run("document.querySelector('a[href=\"#origin-coverage.sections\"]').click()")
-    shown = """new Promise(done => setTimeout(() => {
-        const box = document.getElementById('origin-coverage.sections').getBoundingClientRect();
-        done(box.height > 0 && box.top < innerHeight && box.bottom > 0); }, 100))"""
-    assert page.run(shown)
+    page.wait("""(box => box.height > 0 && box.top < innerHeight && box.bottom > 0)(
+        document.getElementById('origin-coverage.sections').getBoundingClientRect())""")
 
 
 def test_axe_finds_nothing_that_shuts_anybody_out(page: Page) -> None:
@@ -130,6 +133,16 @@ def test_axe_finds_nothing_that_shuts_anybody_out(page: Page) -> None:
     )
     assert tried["violations"] == []
     assert tried["passes"] > 20, "axe looked at nothing"
+
+
+def test_a_browser_that_ends_takes_no_other_test_with_it() -> None:
+    assert CHROMIUM
+    with running(CHROMIUM) as browser:
+        page = browser.open("data:text/html,first", width=400)
+        browser.process.kill()
+        with pytest.raises((AssertionError, BrokenPipeError)):
+            page.wait("false")
+        assert browser.open("data:text/html,second", width=400).run("document.body.textContent") == "second"
 
 
 def test_a_class_called_like_a_script_stays_text(page: Page) -> None:

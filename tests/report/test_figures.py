@@ -4,10 +4,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from weakspot.formatting import percent
 from weakspot.report.axes import Axis, linear_axis, log_axis
 from weakspot.report.figures import HEIGHT, curve
 from weakspot.report.svg import WIDTH
-from weakspot.report.wording import percent
 
 
 def drawn(x: object, y: object, **options: object) -> ET.Element:

@@ -12,6 +12,7 @@ from tests.report.reading import Node, read
 from tests.report.samples import HOSTILE, MODEL, QUOTED, neighbours, provenance
 from weakspot.core.errors import RunError
 from weakspot.core.finding import Estimate, Finding, Picture
+from weakspot.core.outputs import Outputs, share
 from weakspot.core.run import Run
 from weakspot.report import render, write_report
 
@@ -63,7 +64,8 @@ def test_the_overview_has_each_finding_with_its_first_number_and_a_link(run: Run
 
 
 def test_the_overview_gives_the_interval_of_the_first_number(run: Run) -> None:
-    run.save(Finding("robustness.weak", summary={"weak_share": Estimate(0.5, 0.25, 0.75, 0.95)}))
+    outputs = Outputs(summary={"weak_share": share("")})
+    run.save(Finding("robustness.weak", summary={"weak_share": Estimate(0.5, 0.25, 0.75, 0.95)}, outputs=outputs))
     (line,) = [li for li in read(render(run)).one("nav").all("li") if "Weak" in li.all("a")[0].text]
     assert flat(line.text) == "Weak 50 % Weak share 25 % to 75 % (95 % confidence)"
 
@@ -84,7 +86,7 @@ def test_the_summary_is_a_table_of_value_interval_and_meaning(run: Run) -> None:
     assert [flat(row.text) for row in rows] == [
         "Coverage share of the targets 81.97 %",
         "Unseen share still to come 25 % 12.5 % to 50 % (95 % confidence)",
-        "Targets 12,200",
+        "Targets targets that can be covered 12,200",
     ]
 
 
@@ -183,7 +185,7 @@ def test_coverage_is_never_a_verdict(run: Run) -> None:
         assert said.startswith("Coverage is no measure of quality by itself") and "never a verdict" in said
     for said in (page.one("nav").text, page.all("section", class_="room")[0].text):
         assert "Harel-Canada et al." in said and "could be misleading" in said
-    assert page.one("dl", class_="answers").all("dd")[0].text.startswith("Nobody can say from coverage alone.")
+    assert page.one("dl", class_="answers").all("dd")[0].text.startswith("Coverage alone cannot say.")
     assert not [card for card in page.all("div", class_="card") if "coverage." in card.one("a").attributes["href"]]
     assert not section(page, "robustness.neighbours").all("p", class_="caution")
 
@@ -218,6 +220,12 @@ def test_a_finding_says_over_which_data(run: Run) -> None:
     assert not page.all("p", class_="warning")
 
 
+def test_a_finding_of_a_model_that_varies_is_marked(run: Run) -> None:
+    run.save(Finding("noisy", provenance={**provenance(), "answers": {"same_each_time": False}}))
+    (warning,) = section(read(render(run)), "noisy").all("p", class_="warning")
+    assert "answers differently each time" in warning.text
+
+
 def test_a_finding_of_another_model_or_other_data_is_marked(run: Run) -> None:
     run.save(Finding("old", provenance=provenance(subject="d" * 64, data="e" * 64)))
     warnings = [node.text for node in section(read(render(run)), "old").all("p", class_="warning")]
@@ -230,8 +238,10 @@ def test_a_question_that_was_asked_of_other_data_alone_is_out_of_date_and_not_un
     run.save(Finding("causes.old", provenance=provenance(data="e" * 64)))
     front = read(render(run)).all("section", class_="front")[0]
     unasked, old = (flat(node.text) for node in front.all("p", class_="quiet"))
-    assert unasked.startswith("Not asked in this run:") and "Why does it fail" not in unasked
-    assert old.startswith("Out of date") and old.endswith("Why does it fail, and what should it be retrained on?")
+    assert unasked.startswith("Not asked in this run:") and "Why does the model fail" not in unasked
+    assert old.startswith("Out of date") and old.endswith(
+        "Why does the model fail, and what should it be retrained on?"
+    )
 
 
 def test_a_finding_with_nothing_but_a_name_is_shown(run: Run) -> None:

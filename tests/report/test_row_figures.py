@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
+from weakspot.formatting import percent
 from weakspot.report.figures import MOST_POINTS, curves, histogram, scatter
 from weakspot.report.row_figures import MOST_ROWS, bars, boxes, dendrogram, matrix, strip
 from weakspot.report.svg import WIDTH
-from weakspot.report.wording import percent
 
 NAMES = ["cat", "dog", "<script>alert(1)</script>"]
 

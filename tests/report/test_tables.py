@@ -3,11 +3,12 @@ import math
 import pyarrow as pa
 import pytest
 
+from weakspot.core.outputs import Outputs
 from weakspot.report.tables import Cell, show_table
 
 
 def cells(values: list[object], kind: pa.DataType | None = None, name: str = "x") -> list[Cell]:
-    return [row[0] for row in show_table(pa.table({name: pa.array(values, kind)})).rows]
+    return [row[0] for row in show_table(pa.table({name: pa.array(values, kind)}), Outputs()).rows]
 
 
 def test_numbers_are_rounded_for_the_eye_and_exact_for_sorting() -> None:
@@ -60,7 +61,7 @@ def test_any_type_of_column_is_shown(values: list[object], kind: pa.DataType, te
 )
 def test_the_extent_says_what_is_left_out(rows: int, columns: int, extent: str) -> None:
     table = pa.table({f"c{i}": list(range(rows)) for i in range(columns)})
-    shown = show_table(table, rows=2, columns=2)
+    shown = show_table(table, Outputs(), rows=2, columns=2)
     assert shown.extent == extent
     assert len(shown.rows) == min(rows, 2) and len(shown.columns) == min(columns, 2)
     assert shown.cut is (rows > 2)
@@ -68,9 +69,9 @@ def test_the_extent_says_what_is_left_out(rows: int, columns: int, extent: str) 
 
 def test_columns_of_one_name_are_told_apart() -> None:
     table = pa.table([pa.array([1]), pa.array(["b"])], names=["same", "same"])
-    assert [cell.text for cell in show_table(table).rows[0]] == ["1", "b"]
+    assert [cell.text for cell in show_table(table, Outputs()).rows[0]] == ["1", "b"]
 
 
 def test_a_table_without_rows_or_columns() -> None:
-    assert show_table(pa.table({"x": pa.array([], pa.int64())})).extent == "0 rows"
-    assert show_table(pa.table({})).rows == []
+    assert show_table(pa.table({"x": pa.array([], pa.int64())}), Outputs()).extent == "0 rows"
+    assert show_table(pa.table({}), Outputs()).rows == []

@@ -3,7 +3,8 @@ from decimal import Decimal
 import pytest
 
 from weakspot.core.finding import Estimate
-from weakspot.report.wording import is_share, number, percent, show_estimate, value_text
+from weakspot.core.outputs import ValueSpec, share
+from weakspot.formatting import in_unit, number, percent, show_estimate, value_text
 
 
 @pytest.mark.parametrize(
@@ -41,22 +42,27 @@ def test_percentages(share: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "estimate", "share"),
+    ("value", "unit", "text"),
     [
-        ("x", Estimate(0.5, about="share of the inputs"), True),
-        ("x", Estimate(0.5, 0.1, 0.9, about="Share of the inputs"), True),
-        ("weak_share", Estimate(1.0), True),
-        ("x", Estimate(0.5, about="shared by all"), False),
-        ("x", Estimate(0.5, about="mean accuracy"), False),
-        ("x", Estimate(1.5, about="share of the inputs"), False),
-        ("x", Estimate(0.5, -0.1, 0.9, about="share of the inputs"), False),
-        ("x", Estimate(1, about="inputs with a share"), False),
-        ("x", Estimate(None, about="share of no inputs"), False),
-        ("x", Estimate("all", about="share of the inputs"), False),
+        (0.5, "share", "50\u00a0%"),
+        (1, "share", "100\u00a0%"),
+        (0.5, "number", "0.5"),
+        (12200, "count", "12,200"),
+        (3.0, "seconds", "3\u00a0seconds"),
+        (None, "share", "–"),
+        (True, "flag", "yes"),
+        ("cat", "text", "cat"),
     ],
 )
-def test_only_what_says_that_it_is_a_share_becomes_a_percentage(name: str, estimate: Estimate, share: bool) -> None:
-    assert is_share(name, estimate) is share
+def test_values_are_printed_in_their_declared_unit(value: object, unit: str, text: str) -> None:
+    assert in_unit(value, unit) == text
+
+
+def test_a_number_is_a_share_because_it_is_declared_so_and_not_by_its_words() -> None:
+    estimate = Estimate(0.45, 0.4, 0.5, 0.95, "share of the inputs")
+    assert show_estimate("weak_share", estimate, ValueSpec("")).value == "0.45"
+    shown = show_estimate("x", estimate, share("of the inputs"))
+    assert (shown.value, shown.interval) == ("45\u00a0%", "40\u00a0% to 50\u00a0%")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,7 @@ def test_only_what_says_that_it_is_a_share_becomes_a_percentage(name: str, estim
     ],
 )
 def test_intervals(estimate: Estimate, interval: str, confidence: str) -> None:
-    shown = show_estimate("x", estimate)
+    shown = show_estimate("x", estimate, ValueSpec(""))
     assert (shown.interval, shown.confidence) == (interval, confidence)
 
 

@@ -7,7 +7,7 @@ from weakspot import Plan, Run, Step, Subject
 from weakspot.core.source import limited
 from weakspot.data import digits
 from weakspot.looks import Rotate, Shift
-from weakspot.robustness.detectors import DetectorEvaluation, WeakDetector, WeakInputs
+from weakspot.robustness.detector_probes import DetectorEvaluation, WeakDetector, WeakInputs
 
 NETS = [f"{net}-{data}" for data in ("svhn", "fashion_mnist", "cifar10") for net in ("ResN", "WideResN", "Vgg16Half")]
 DETECTOR = {"variation": Rotate(20) & Shift(1), "looks": 20, "queries": 8, "sample": 300, "epochs": 10}
@@ -37,9 +37,9 @@ def subject():
 
 
 @pytest.fixture(scope="session")
-def guarded(subject, tmp_path_factory):
-    """A Run with a trained detector, its evaluation and its calls, over some of the digits."""
-    run = Run.create(tmp_path_factory.mktemp("guard") / "run")
+def detector_run(subject, tmp_path_factory):
+    """A Run with a trained detector, its evaluation and the inputs it flags, over some of the digits."""
+    run = Run.create(tmp_path_factory.mktemp("detector") / "run")
     trained = Step.of(WeakDetector, **DETECTOR)
     asked = [
         Step(DetectorEvaluation, {"training": {}, "looks": 20}, "test", {"detector": trained}),

@@ -11,8 +11,8 @@ from weakspot.statistics.sequential import all_trials, certain_rule, operation, 
 
 RULES = {
     "certain": certain_rule,
-    "predictive": lambda total, cutoff: predictive_rule(total, cutoff, 0.02),
-    "wald": lambda total, cutoff: wald_rule(total, cutoff, 0.05),
+    "predictive": lambda total, threshold: predictive_rule(total, threshold, 0.02),
+    "wald": lambda total, threshold: wald_rule(total, threshold, 0.05),
 }
 
 
@@ -25,16 +25,16 @@ def followed(rule, path):
     raise AssertionError("the rule never stops")
 
 
-@pytest.mark.parametrize("cutoff", [0.0, 0.25, 0.5, 0.75, 0.9])
-def test_certain_is_certain_on_every_path(cutoff):
-    rule = certain_rule(9, cutoff)
+@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.5, 0.75, 0.9])
+def test_certain_is_certain_on_every_path(threshold):
+    rule = certain_rule(9, threshold)
     for path in itertools.product((0, 1), repeat=9):
         said, used = followed(rule, path)
-        assert said == (sum(path) / 9 <= cutoff)
+        assert said == (sum(path) / 9 <= threshold)
         others = {sum(path[:used]) + more for more in range(9 - used + 1)}
-        assert len({each / 9 <= cutoff for each in others}) == 1
+        assert len({each / 9 <= threshold for each in others}) == 1
         before = {sum(path[: used - 1]) + more for more in range(9 - used + 2)}
-        assert len({each / 9 <= cutoff for each in before}) == 2  # and not a trial later than it must
+        assert len({each / 9 <= threshold for each in before}) == 2  # and not a trial later than it must
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -71,11 +71,11 @@ def test_predictive_stops_no_earlier_than_its_chance_allows():
         assert betabinom.cdf(38 - right + 1, 51 - used, right, 2 + used - right) > 0.02
 
 
-@pytest.mark.parametrize("cutoff", [0.5, 0.75])
-def test_wald_keeps_its_error_outside_the_zone(cutoff):
-    rule = wald_rule(400, cutoff, 0.05)
-    assert operation(rule, cutoff + 0.1).at_most <= 0.055
-    assert 1 - operation(rule, cutoff - 0.1).at_most <= 0.055
+@pytest.mark.parametrize("threshold", [0.5, 0.75])
+def test_wald_keeps_its_error_outside_the_zone(threshold):
+    rule = wald_rule(400, threshold, 0.05)
+    assert operation(rule, threshold + 0.1).at_most <= 0.055
+    assert 1 - operation(rule, threshold - 0.1).at_most <= 0.055
 
 
 def test_one_of_both_holds_in_the_end():
@@ -88,20 +88,20 @@ def test_all_trials_is_the_binomial():
     assert all_trials(3, 0.5, 0.5) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("cutoff", [0.75, 0.5])
+@pytest.mark.parametrize("threshold", [0.75, 0.5])
 @pytest.mark.parametrize("net", ["ResN", "WideResN", "Vgg16Half"])
-def test_real_predictions_need_far_fewer_looks(net, cutoff, shared):
-    """At least 2.5 times fewer, and under 1 % other verdicts more than 0.1 away from the cutoff."""
+def test_real_predictions_need_far_fewer_looks(net, threshold, shared):
+    """At least 2.5 times fewer, and under 1 % other verdicts more than 0.1 away from the threshold."""
     right = np.load(shared / f"models/neighbours/{net}-svhn-predicted.npz")["test"]
     with np.load(shared / "data/svhn.npz") as arrays:
         right = right == arrays["y_test"][:, None]
-    rule, counts = predictive_rule(51, cutoff, 0.02), right.cumsum(1)
+    rule, counts = predictive_rule(51, threshold, 0.02), right.cumsum(1)
     stop, below = rule.verdicts(counts, np.arange(1, 52)[None].repeat(len(right), 0))
     first = stop.argmax(1)
     accuracy = right.mean(1)
-    wrong = below[np.arange(len(right)), first] != (accuracy <= cutoff)
+    wrong = below[np.arange(len(right)), first] != (accuracy <= threshold)
     assert 51 / (first + 1).mean() >= 2.5
-    assert wrong[np.abs(accuracy - cutoff) > 0.1].mean() < 0.01
+    assert wrong[np.abs(accuracy - threshold) > 0.1].mean() < 0.01
     assert wrong.mean() < 0.025
 
 
@@ -109,7 +109,7 @@ def test_real_predictions_need_far_fewer_looks(net, cutoff, shared):
     ("make", "message"),
     [
         (lambda: certain_rule(0, 0.5), "at least one trial"),
-        (lambda: certain_rule(5, 1.0), "0 ≤ cutoff < 1"),
+        (lambda: certain_rule(5, 1.0), "0 ≤ threshold < 1"),
         (lambda: predictive_rule(5, 0.5, 0.7), "error rate between 0 and 0.5"),
         (lambda: wald_rule(5, 0.95, 0.05), "narrow the zone"),
     ],

@@ -20,7 +20,7 @@ from PIL import Image
 
 from tests.report.browser import Browser, Page, installed, running
 from weakspot.viewer.app import create_app
-from weakspot.viewer.serving import host_names, listen
+from weakspot.viewer.serving import host_names, listen, server_config
 
 CHROMIUM = installed()
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
@@ -40,16 +40,16 @@ def serving(*runs: Path) -> Iterator[str]:
     socket = listen("127.0.0.1", 0)
     port = socket.getsockname()[1]
     app = create_app(list(runs), token=TOKEN, hosts=host_names("127.0.0.1", port))
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1)
-    )
+    config = server_config(app)
+    config.lifespan = "off"  # tests share their Runs: no labels are kept when one of them ends
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
     thread.start()
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(timeout=20)
+        thread.join()  # pytest's own limit ends it where this takes too long
         socket.close()
 
 

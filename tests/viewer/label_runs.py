@@ -9,7 +9,7 @@ CLASSES = ("cat", "dog", "<b>owl</b>")
 
 
 def unsafe_finding(images=12, clusters=3, *, task="classification", classes=CLASSES, outputs=None, size=16):
-    """An unsafe set whose pictures differ; the model takes every image for the first answer."""
+    """An unsafe set whose pictures differ; the model predicts the first class for every image."""
     rng = np.random.default_rng(1)
     cluster = np.sort(np.arange(images) % clusters) + 1
     numeric = task in ("regression", "keypoints")
@@ -19,7 +19,7 @@ def unsafe_finding(images=12, clusters=3, *, task="classification", classes=CLAS
         "id": [f"image {number:03d}" for number in range(images)],
         "cluster": cluster,
         "distance": np.linspace(0, 1, images),
-        "guess": [guess] * images,
+        "prediction": [guess] * images,
     }
     base = rng.integers(0, 255, (clusters, size, size, 3))
     noise = rng.integers(-60, 60, (images, size, size, 3))

@@ -1,9 +1,14 @@
 """`weakspot view`: what it says when all is well, and when something is not."""
 
 import builtins
+import logging
 import socket
+import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -81,14 +86,16 @@ def started(monkeypatch):
         server._ready()
         raise KeyboardInterrupt
 
-    class Thread:
-        def __init__(self, target, args, daemon):
-            self.start = lambda: target(*args)
-
     monkeypatch.setattr(serving._Server, "run", run_server)
-    monkeypatch.setattr(serving.threading, "Thread", Thread)
-    monkeypatch.setattr(serving.webbrowser, "open", seen["opened"].append)
+    monkeypatch.setattr(serving, "_beside", lambda work, *arguments: work(*arguments))
+    monkeypatch.setattr(serving.webbrowser, "open", lambda url: seen["opened"].append((url, *looked_at(url))))
     return seen
+
+
+def looked_at(url):
+    """The content of a file as a browser finds it, and who may read it and its folder."""
+    path = Path(url2pathname(urlsplit(url).path))
+    return path.read_text(), path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777
 
 
 def test_the_address_is_printed_and_opened(weakspot, run, started, monkeypatch):
@@ -97,9 +104,14 @@ def test_the_address_is_printed_and_opened(weakspot, run, started, monkeypatch):
     address = out.splitlines()[0].removeprefix("viewer: ")
     assert (code, err) == (0, "weakspot: viewer ended\n")
     assert out == f"viewer: {address}\nCtrl-C ends it\n"
-    assert started["opened"] == [address]
+    ((opened, page, mode, folder),) = started["opened"]
+    assert opened.startswith("file://")
+    assert f'content="0; url={address}"' in page
+    assert (mode, folder) == (0o600, 0o700)
+    assert not Path(urlsplit(opened).path).parent.exists(), "it is gone when the viewer ends"
     assert address.startswith("http://127.0.0.1:")
     token = address.partition("token=")[2]
+    assert token not in opened, "everybody can see with which arguments a browser is started"
     assert len(token) >= 32
     assert weakspot("view", run, "--port", 0, "--no-browser")[1].partition("token=")[2][:32] != token[:32]
     assert len(started["opened"]) == 1
@@ -113,6 +125,40 @@ def test_without_a_screen_no_browser_is_opened(weakspot, run, started, monkeypat
         monkeypatch.delenv(name, raising=False)
     assert "token=" in weakspot("view", run, "--port", 0)[1]
     assert started["opened"] == []
+
+
+def test_log_handlers_of_the_process_stay_open(weakspot, run, started):
+    """Some close the stream that they write to, which may be somebody else's: absl's, for one, which Keras loads."""
+    with Watched() as handler:
+        assert weakspot("view", run, "--port", 0, "--no-browser")[0] == 0
+        assert not handler.closed
+
+
+class Watched(logging.Handler):
+    """Knows whether it was closed; as a context, it is closed at the end."""
+
+    closed = False
+
+    def close(self):
+        self.closed = True
+        super().close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def test_errors_of_the_server_are_printed_where_nobody_logs():
+    code = (
+        "import logging, fastapi, weakspot.viewer.serving as serving\n"
+        "serving.server_config(fastapi.FastAPI())\n"
+        "logging.getLogger('uvicorn.error').info('a page was asked for')\n"
+        "logging.getLogger('uvicorn.error').error('no page could be given')\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (told.stdout, told.stderr) == ("", "no page could be given\n")
 
 
 def test_others_are_warned_of(weakspot, run, started):

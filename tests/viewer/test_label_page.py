@@ -75,7 +75,7 @@ def test_it_opens_cleanly_and_shuts_nobody_out(run, served, chromium, name, size
 
 
 def test_digits_label_and_the_next_image_comes(page, run):
-    assert "cat" not in text(page, ".guess")
+    assert "cat" not in text(page, ".prediction")
     page.press("1", "0", "2")
     assert known(page, run) == {"image 000": "dog", "image 001": "cat", "image 002": "<b>owl</b>"}
     assert at(page) == "image 003"
@@ -122,16 +122,16 @@ def test_jump_to_the_next_unlabelled_goes_around_the_end(run, served, chromium):
     assert at(page) == "image 005"
 
 
-def test_the_guess_is_shown_on_request_alone(page):
-    assert not any("/guess/" in url for url in page.requests())
+def test_the_prediction_is_shown_on_request_alone(page):
+    assert not any("/prediction/" in url for url in page.requests())
     page.press("g")
-    page.wait("document.querySelector('.guess').textContent === 'The model takes it for cat.'")
+    page.wait("document.querySelector('.prediction').textContent === 'The model predicts cat.'")
     page.press("g")
-    page.wait("document.querySelector('.guess').textContent === ''")
+    page.wait("document.querySelector('.prediction').textContent === ''")
     page.press("g")
-    page.wait("document.querySelector('.guess').textContent")
+    page.wait("document.querySelector('.prediction').textContent")
     page.press("ArrowRight")
-    assert text(page, ".guess") == ""
+    assert text(page, ".prediction") == ""
 
 
 def test_names_are_text_and_pictures_grow(page):
@@ -171,7 +171,7 @@ def test_csv_in_and_out(page, run, tmp_path):
     page.wait("document.querySelector('main > .bar strong').textContent.startsWith('0 of')")
     assert known(page, run) == {}
     give_file(page, tmp_path / "bad.csv")
-    page.wait("document.querySelector('#trouble').textContent.includes('bad.csv:2: \\'cow\\' is no class')")
+    page.wait("document.querySelector('#trouble').textContent.includes('bad.csv:2: \\'cow\\' is not a class')")
     assert known(page, run) == {}
 
 
@@ -231,7 +231,7 @@ def test_other_answers_are_typed(run, served, chromium, options, keys, kept):
         for key in keys:
             page.press(key) if key in ("Enter", "ArrowDown") else page.type(key)
         if kept is None:
-            page.wait("document.querySelector('#trouble').textContent.includes('is no class')")
+            page.wait("document.querySelector('#trouble').textContent.includes('is not a class')")
             assert known(page, run) == {}
             return
         assert known(page, run) == {f"image {number:03d}": label for number, label in enumerate(kept)}
@@ -240,6 +240,22 @@ def test_other_answers_are_typed(run, served, chromium, options, keys, kept):
         assert page.complaints() == []
     finally:
         run.save(everything)
+
+
+def test_a_label_that_waits_for_the_server_is_not_said_to_be_on_disk(page, run):
+    """From the very key on until the last of several labels is there; nobody leaves the page unasked meanwhile."""
+    told = page.run(
+        """(() => { const said = () => document.querySelector('.bar .quiet').textContent, trail = [said()];
+            for (const key of ['1', '0']) {
+                document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+                trail.push(said());
+            }
+            const leaving = new Event('beforeunload', {cancelable: true});
+            dispatchEvent(leaving);
+            return [...trail, leaving.defaultPrevented]; })()"""
+    )
+    assert told == ["all on disk", "saving …", "saving …", True]
+    assert known(page, run) == {"image 000": "dog", "image 001": "cat"}
 
 
 def test_the_errors_of_the_cluster_stand_below(whole_run, tmp_path, chromium):

@@ -20,18 +20,18 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from tests.viewer.label_runs import label_run
+from weakspot.causes import label_pages
 from weakspot.causes.labelling import LABELS, RunLabels, current_labels
 from weakspot.core.finding import table_of
 from weakspot.core.run import Run
-from weakspot.viewer import labelling
-from weakspot.viewer.answers import add_error_answers
 from weakspot.viewer.library import Library
+from weakspot.viewer.responses import add_error_answers
 
 
 def client_of(*runs):
     app = FastAPI()
     app.state.library = Library(runs)
-    app.include_router(labelling.router)
+    app.include_router(label_pages.router)
     add_error_answers(app)
     return TestClient(app)
 
@@ -53,9 +53,9 @@ def test_the_images_come_without_what_the_model_thinks(client):
     assert images["id"] == [f"image {number:03d}" for number in range(12)]
     assert images["cluster"] == [1] * 4 + [2] * 4 + [3] * 4
     assert images["label"] == [None] * 12
-    assert "guess" not in json.dumps(told)
-    assert client.get("/api/label/guess/3").json() == {"guess": "cat"}
-    assert client.get("/api/label/guess/12").status_code == 404
+    assert "prediction" not in json.dumps(told)
+    assert client.get("/api/label/prediction/3").json() == {"prediction": "cat"}
+    assert client.get("/api/label/prediction/12").status_code == 404
 
 
 def test_pictures_are_those_of_the_finding(client, run):
@@ -83,9 +83,9 @@ def test_labels_are_set_changed_and_taken_back(client, run):
 @pytest.mark.parametrize(
     ("labels", "status", "told"),
     [
-        ({"image 000": "cow"}, 400, "'cow' is no class: there are cat, dog"),
+        ({"image 000": "cow"}, 400, "'cow' is not a class: there are cat, dog"),
         ({"image 000": "dgo"}, 400, "did you mean 'dog'"),
-        ({"image 000": "cat", "../../etc": "cat"}, 404, "is no image of the unsafe set"),
+        ({"image 000": "cat", "../../etc": "cat"}, 404, "is not an image of the unsafe set"),
         ({"image 000": 3}, 422, "labels"),
         ({"image 000": "x" * 10_001}, 422, "labels"),
     ],
@@ -142,8 +142,8 @@ def test_csv_out_and_in_again(client, run):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"id,label\nimage 000,cow\n", "mine.csv:2: 'cow' is no class"),
-        (b"id,label\nimage 000,cat\nimage 999,cat\n", "mine.csv:3: 'image 999' is no image of the unsafe set"),
+        (b"id,label\nimage 000,cow\n", "mine.csv:2: 'cow' is not a class"),
+        (b"id,label\nimage 000,cat\nimage 999,cat\n", "mine.csv:3: 'image 999' is not an image of the unsafe set"),
         (b"\xff\xfe", "mine.csv is no UTF-8 text"),
         (b"id\n", "mine.csv has no column 'label'"),
     ],
@@ -217,13 +217,13 @@ class Stream:
         self.port, self.names, self.answered, self.count = port, names, {}, 0
 
     def __call__(self):
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port)) as connection:
             self.send_to(connection)
 
     def send_to(self, connection):
         host = f"127.0.0.1:{self.port}"
         headers = {
-            "Cookie": f"weakspot-{self.port}=secret", "Origin": f"http://{host}", "Content-Type": "application/json",
+            "Authorization": "Bearer secret", "Origin": f"http://{host}", "Content-Type": "application/json",
         }  # fmt: skip
         for round_, label in enumerate(["cat", "dog"] * 500):
             for name in self.names:
@@ -271,8 +271,8 @@ def test_after_kill_every_answered_label_is_there(tmp_path, answers):
 BROKEN = {
     "table": {"table": None},
     "columns": {"table": table_of({"id": ["a"], "cluster": [1]})},
-    "clusters": {"table": table_of({"id": ["a"], "cluster": ["x"], "distance": [1.0], "guess": ["cat"]})},
-    "ids": {"table": table_of({"id": [1], "cluster": [1], "distance": [1.0], "guess": ["cat"]})},
+    "clusters": {"table": table_of({"id": ["a"], "cluster": ["x"], "distance": [1.0], "prediction": ["cat"]})},
+    "ids": {"table": table_of({"id": [1], "cluster": [1], "distance": [1.0], "prediction": ["cat"]})},
     "pictures": {"arrays": {"thumbnails": np.zeros((2, 3), dtype=np.uint8)}},
     "outputs": {"arrays": {"outputs": np.array(["x", "y"])}},
 }
@@ -286,6 +286,6 @@ def test_a_made_up_unsafe_set_is_refused_in_words(tmp_path, parts):
     run.save(replace(finding, **changed))
     client = client_of(run)
     given = client.put("/api/label", json={"labels": {"a": "cat"}})
-    for answer in (client.get("/api/label"), client.get("/api/label/guess/0"), given):
+    for answer in (client.get("/api/label"), client.get("/api/label/prediction/0"), given):
         assert answer.status_code in (404, 409)
         assert answer.json()["error"]

@@ -13,10 +13,10 @@ from PIL import Image
 from tests.viewer.lesion_runs import CASES, SHAPE, case_volume, lesion_run, scores_finding, volumes_finding
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.run import Run
+from weakspot.lesions import pages as lesions
 from weakspot.lesions.slices import ramp
-from weakspot.viewer import lesions
-from weakspot.viewer.answers import add_error_answers
 from weakspot.viewer.library import Library
+from weakspot.viewer.responses import add_error_answers
 
 
 def client_of(run):

@@ -371,7 +371,7 @@ def test_a_grid_of_a_million_cells_holds_few_of_them(modules):
         const seen = () => grid.cellOf(543210)?.textContent;
         const trail = {most, there: seen(), at: grid.at, columns: grid.columns, drawn: drawn.size};
         grid.node.style.width = '350px';
-        await new Promise(done => setTimeout(done, 60));
+        while (grid.columns === trail.columns) await new Promise(requestAnimationFrame);
         trail.narrow = grid.columns; trail.still = seen();
         grid.show(0); trail.none = [count(), grid.node.hidden];
         grid.node.remove();

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from tests.report.browser import until
 from tests.report.samples import HOSTILE
 from tests.viewer.driving import opened, serving, settled, violations
 from tests.viewer.runs import retrain
@@ -64,7 +65,7 @@ def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show)
     page.wait("document.getElementById('finding-causes.errors').open")
     assert "29" in page.run("document.getElementById('finding-causes.errors').innerText")
     links = page.run("[...document.querySelectorAll('.cards a')].map(link => link.getAttribute('href'))")
-    assert links == ["/samples", "/clusters", "/pairs", "/weak", "/map", "/holes", "/compare"]
+    assert links == ["/samples", "/holes", "/weak", "/map", "/pairs", "/clusters", "/findings", "/compare"]
     page.click(".cards a[href='/holes']")
     page.wait("location.pathname === '/holes' && document.querySelector('.list button')")
     page.click("nav[aria-label='Run'] a:not([aria-current])")
@@ -102,13 +103,10 @@ def test_heat_maps_are_laid_over_the_pictures_and_taken_away(show):
     plain = picture_of(page, ".cell canvas")
     page.press("h")
     assert page.run("document.querySelector('.main button').getAttribute('aria-pressed')") == "true"
-    page.wait("!document.querySelector('main').hasAttribute('aria-busy')")
-    page.run("new Promise(done => setTimeout(done, 50))")
-    warm = picture_of(page, ".cell canvas")
-    assert warm != plain and "heat=1" in here(page)
+    until(lambda: picture_of(page, ".cell canvas") != plain, "heat over the picture")
+    assert "heat=1" in here(page)
     page.click(".main button")
-    page.run("new Promise(done => setTimeout(done, 150))")
-    assert picture_of(page, ".cell canvas") == plain
+    until(lambda: picture_of(page, ".cell canvas") == plain, "the plain picture again")
 
 
 def test_a_member_is_enlarged_with_and_without_heat(show):
@@ -160,7 +158,7 @@ def test_pairs_show_the_images_of_each_direction(show, whole_run):
         )
         for (target, given), (title, count) in zip([(first, second), (second, first)], told, strict=True):
             assert title == f"{target}, taken for {given}"
-            assert count == min(24, sum(row["target"] == target and row["answer"] == given for row in errors))
+            assert count == min(24, sum(row["target"] == target and row["prediction"] == given for row in errors))
         page.press("n")
     assert chosen(page) and "second=" in here(page)
 
@@ -308,10 +306,10 @@ def test_without_a_mouse_a_rectangle_is_typed_and_points_are_gone_through(mapped
 def test_the_map_is_coloured_zoomed_and_moved(mapped):
     before = picture_of(mapped, ".plane canvas")
     mapped.press("c")
-    choose(mapped, "accuracy")
+    choose(mapped, "neighbour_accuracy")
     mapped.wait("document.querySelector('.ramp')")
     mapped.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    assert picture_of(mapped, ".plane canvas") != before and "colour=accuracy" in here(mapped)
+    assert picture_of(mapped, ".plane canvas") != before and "colour=neighbour_accuracy" in here(mapped)
     choose(mapped, "target")
     mapped.wait("document.querySelectorAll('.legend li').length === 4")
     assert HOSTILE in mapped.run("document.querySelector('.legend').innerText")
@@ -341,7 +339,7 @@ def test_the_map_is_coloured_zoomed_and_moved(mapped):
 @pytest.fixture(scope="module")
 def became(whole_run, address):
     """What became of each sample, worked out from what `retrain` says that it does."""
-    before = [row["wrong"] for row in table(whole_run, "causes.errors")]
+    before = [not row["correct"] for row in table(whole_run, "causes.errors")]
     after, places = list(before), [n for n, wrong in enumerate(before) if wrong]
     for place in places[::2]:
         after[place] = False
@@ -366,7 +364,7 @@ def test_two_runs_show_what_was_fixed_and_what_was_broken(show, became):
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
     assert "wrong before, right after" in page.run("document.querySelector('.panel').innerText")
-    assert page.run("[...document.querySelectorAll('.panel .differs th')].map(one => one.innerText)") == ["Wrong"]
+    assert page.run("[...document.querySelectorAll('.panel .differs th')].map(one => one.innerText)") == ["Correct"]
     links = page.run("[...document.querySelectorAll('.panel a')].map(link => link.getAttribute('href'))")
     assert links[0].startswith("/samples?split=test") and links[1].startswith("/samples?run=1&split=test")
 
@@ -379,10 +377,10 @@ def test_in_two_runs_one_searches_sorts_and_reads_the_numbers(show):
     page.type("0017")
     page.wait("document.querySelector('main p.quiet').textContent.startsWith('1 of')")
     page.run("document.querySelector('main select').focus()")
-    choose(page, "-change.accuracy")
+    choose(page, "-change.neighbour_accuracy")
     page.wait("location.search.includes('change')")
     page.click("summary")
     page.wait("document.querySelector('.numbers tbody tr')")
     assert violations(page) == []
     numbers = page.run("document.querySelector('.numbers tbody tr').innerText").split("\t")
-    assert numbers[0].startswith("wrong") and numbers[1:4] == ["0.29", "0.15", "-0.14"] and numbers[-1] == "better"
+    assert numbers[0].startswith("correct") and numbers[1:4] == ["0.71", "0.85", "0.14"] and numbers[-1] == "better"

@@ -37,10 +37,10 @@ def test_the_overview_tells_answers_and_numbers(browser, run):
     told = got(browser, "/api/run")
     assert told["runs"][0]["subject"]["model"] == "EyeNet"
     assert told["runs"][0]["splits"]["test"] == {"label": "test", "samples": 100, "skipped": 0}
-    assert told["runs"][0]["sampled"][:3] == ["test", "train", "improvement"]
+    assert told["runs"][0]["sampled"][:3] == ["test", "train", "pool"]
     assert told["runs"][0]["damaged"] == []
     assert [page["page"] for page in told["pages"]] == [
-        "overview", "samples", "clusters", "pairs", "weak", "map", "holes", "label",
+        "overview", "samples", "holes", "weak", "map", "pairs", "clusters", "label", "findings",
     ]  # fmt: skip
     assert [answer["room"] for answer in told["answers"]] == ["coverage", "robustness", "classes", "causes"]
     sentence = "".join(part["text"] for part in told["answers"][1]["sentence"])
@@ -106,7 +106,7 @@ def test_pairs_lead_to_the_images_of_each_direction(browser, run):
     assert seen == sorted(seen, reverse=True)
     for row in told["pairs"][:5]:
         shown = samples(browser, row["filters"]["first_as_second"])
-        expected = {e["id"] for e in errors if (e["target"], e["answer"]) == (row["first"], row["second"])}
+        expected = {e["id"] for e in errors if (e["target"], e["prediction"]) == (row["first"], row["second"])}
         assert {one["id"] for one in shown["rows"]} == expected
     pictured = [picture for row in told["pairs"] for picture in row["pictures"]]
     media = list(run["classes.class_pairs"].media.values())
@@ -122,12 +122,12 @@ def test_pairs_lead_to_the_images_of_each_direction(browser, run):
 
 def test_pairs_by_the_outputs_alone_have_the_page_of_pairs(tmp_path):
     made = Run.create(tmp_path / "run")
-    columns = {"first": ["a", "a"], "second": ["b", "c"], "leaning": [0.1, 0.3], "confused": [False, False]}
+    columns = {"first": ["a", "a"], "second": ["b", "c"], "soft_confusion": [0.1, 0.3], "confused": [False, False]}
     made.save(Finding("classes.output_pairs", table=table_of(columns)))
     client = client_of(made.folder)
     assert "pairs" in [page["page"] for page in got(client, "/api/run")["pages"]]
     told = got(client, "/api/pairs")
-    assert (told["finding"], [row["leaning"] for row in told["pairs"]]) == ("classes.output_pairs", [0.3, 0.1])
+    assert (told["finding"], [row["soft_confusion"] for row in told["pairs"]]) == ("classes.output_pairs", [0.3, 0.1])
     assert not told["several_labels"]
     made.describe(subject={"task": "multilabel"}, data={})
     assert got(client, "/api/pairs")["several_labels"]
@@ -138,9 +138,9 @@ def test_weak_inputs_and_their_strips(browser, run):
     table = run["robustness.neighbour_accuracy"].table.to_pylist()
     weak = {row["id"] for row in table if row["weak"]}
     assert {row["id"] for row in samples(browser, told["filters"])["rows"]} == weak
-    wrong = {row["id"] for row in run["causes.errors"].table.to_pylist() if row["wrong"]}
-    assert {row["id"] for row in samples(browser, told["lucky"])["rows"]} == weak - wrong
-    accuracy = {row["id"]: row["accuracy"] for row in table}
+    correct = {row["id"] for row in table if row["target"] == row["prediction"]}
+    assert {row["id"] for row in samples(browser, told["fragile"])["rows"]} == weak & correct
+    accuracy = {row["id"]: row["neighbour_accuracy"] for row in table}
     order = [accuracy[row["id"]] for row in samples(browser, told["filters"], sort=told["sort"])["rows"]]
     assert order == sorted(order)
     names = [row["id"] for row in samples(browser, [])["rows"]]
@@ -198,9 +198,9 @@ def client(small_run, retrained_run):
 class TestTwoRuns:
     def test_samples_before_and_after(self, client, run, retrained_run):
         told = got(client, "/api/compare", limit=500)
-        before = {row["id"]: row["wrong"] for row in run["causes.errors"].table.to_pylist()}
-        after = {row["id"]: row["wrong"] for row in Run.open(retrained_run)["causes.errors"].table.to_pylist()}
-        word = {(True, False): "fixed", (False, True): "broken", (True, True): "wrong", (False, False): "right"}
+        before = {row["id"]: row["correct"] for row in run["causes.errors"].table.to_pylist()}
+        after = {row["id"]: row["correct"] for row in Run.open(retrained_run)["causes.errors"].table.to_pylist()}
+        word = {(False, True): "fixed", (True, False): "broken", (False, False): "wrong", (True, True): "right"}
         expected = {name: word[before[name], after[name]] for name in before}
         assert {row["id"]: row["outcome"] for row in told["rows"]} == expected
         assert {name: list(expected.values()).count(name) for name in word.values()} == {
@@ -208,7 +208,7 @@ class TestTwoRuns:
         }
         assert told["outcomes"]["broken"] == 1
         assert told["runs"] == [run.folder.name, retrained_run.name]
-        place = [column["name"] for column in told["columns"]].index("wrong")
+        place = [column["name"] for column in told["columns"]].index("correct")
         assert all(row["before"][place] == before[row["id"]] for row in told["rows"])
         assert all(row["after"][place] == after[row["id"]] for row in told["rows"])
 
@@ -220,21 +220,21 @@ class TestTwoRuns:
         assert [row["id"] for row in got(client, "/api/compare", search=one.upper())["rows"]] == [one]
 
     def test_sorted_by_what_changed(self, client):
-        told = got(client, "/api/compare", sort="-change.wrong", limit=500)
+        told = got(client, "/api/compare", sort="change.correct", limit=500)
         outcomes = [row["outcome"] for row in told["rows"]]
         assert outcomes[0] == "broken"
         assert outcomes[-told["outcomes"]["fixed"] :] == ["fixed"] * told["outcomes"]["fixed"]
-        assert "cannot sort by" in client.get("/api/compare?sort=wrong").json()["error"]
+        assert "cannot sort by" in client.get("/api/compare?sort=correct").json()["error"]
 
     def test_numbers_that_differ(self, client):
         told = got(client, "/api/compare/numbers")
-        wrong = next(one for one in told["differences"] if (one["finding"], one["name"]) == ("causes.errors", "wrong"))
-        assert wrong["verdict"] == "better"
-        assert wrong["low"] <= wrong["difference"] <= wrong["high"] < 0
+        correct = next(d for d in told["differences"] if (d["finding"], d["name"]) == ("causes.errors", "correct"))
+        assert correct["verdict"] == "better"
+        assert 0 < correct["low"] <= correct["difference"] <= correct["high"]
 
     def test_every_address_takes_the_run(self, client, retrained_run):
-        wrong = sum(row["wrong"] for row in Run.open(retrained_run)["causes.errors"].table.to_pylist())
-        assert samples(client, ["wrong:is:yes"], run=1)["matching"] == wrong
+        wrong = sum(not row["correct"] for row in Run.open(retrained_run)["causes.errors"].table.to_pylist())
+        assert samples(client, ["correct:is:no"], run=1)["matching"] == wrong
         assert client.get("/samples?run=1").status_code == 200
         assert "compare" in [page["page"] for page in got(client, "/api/run", run=1)["pages"]]
 
@@ -246,7 +246,7 @@ class TestTwoRuns:
         for name, said in (("one", ["a", "b", "a"]), ("two", ["a", "a", "b"])):
             run = Run.create(tmp_path / name)
             run.describe(subject={}, data={"test": {"fingerprint": "d"}})
-            table = {"id": ["x", "y", f"only {name}"], "target": ["a", "a", "a"], "predicted": said}
+            table = {"id": ["x", "y", f"only {name}"], "target": ["a", "a", "a"], "prediction": said}
             run.save(Finding("room.some", table=table_of(table), provenance={"data": "d"}))
             runs.append(run.folder)
         told = got(client_of(*runs), "/api/compare")

@@ -155,7 +155,7 @@ def test_filters(client, filters, expected):
         (["target:has:10"], ["a", "c"]),
         (["target:has:10 + 1"], ["c"]),
         (["target:has:Cat"], ["d"]),
-        (["predicted:has:1"], ["a"]),
+        (["prediction:has:1"], ["a"]),
         (["note:has:1"], ["a", "b"]),
     ],
 )
@@ -165,7 +165,7 @@ def test_of_several_labels_a_filter_asks_for_whole_ones(tmp_path, filters, expec
     save(run, "a.first", {
         "id": list("abcd"),
         "target": ["10", "1 + 2", "1 + 10", "cat+dog"],
-        "predicted": ["2;1", "", "11", "10+12"],
+        "prediction": ["2;1", "", "11", "10+12"],
         "note": ["10", "1", "", "cat"],
     })  # fmt: skip
     assert ids(client_of(run.folder), filter=filters) == expected

@@ -36,7 +36,7 @@ def known(whole_run):
     """What the Run itself says of its samples, in the order of the data."""
     table = pq.read_table(whole_run / "findings" / "causes.errors" / "table.parquet").to_pylist()
     accuracy = pq.read_table(whole_run / "findings" / "robustness.neighbour_accuracy" / "table.parquet")[
-        "accuracy"
+        "neighbour_accuracy"
     ].to_pylist()
     return [{**row, "accuracy": value} for row, value in zip(table, accuracy, strict=True)]
 
@@ -173,14 +173,16 @@ def test_buttons_do_what_keys_do(page):
 
 
 def test_a_deep_link_opens_the_very_sample_enlarged_and_selected(chromium, address):
-    page = opened(chromium, address, "/samples?filter=wrong:is:yes&sort=-accuracy&sample=7&selected=7,10-12&zoom=1")
+    page = opened(
+        chromium, address, "/samples?filter=correct:is:no&sort=-neighbour_accuracy&sample=7&selected=7,10-12&zoom=1"
+    )
     page.wait("document.querySelector('dialog figcaption')?.textContent.includes('shape-0007')")
     assert "selected" in page.run("document.querySelector('dialog figcaption').textContent")
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
     assert page.run("document.querySelector('.panel h2').textContent") == "shape-0007"
     assert (
-        page.run("document.querySelector('.chip').innerText.includes('wrong is yes')")
+        page.run("document.querySelector('.chip').innerText.includes('correct is no')")
         and page.run(CHOSEN) == "4 selected"
     )
 
@@ -201,13 +203,13 @@ def test_search_leaves_what_has_that_name(page, known):
 
 def test_sorting_and_turning_the_order(page, known):
     page.press("s")
-    choose(page, "accuracy")
+    choose(page, "neighbour_accuracy")
     settled(page)
     rising = sorted(row["accuracy"] for row in known)
     assert values(page) == rising[:20]
     page.click("[aria-label='Largest first']")
     page.wait(f"document.querySelector('.cell .two').textContent == '{max(row['accuracy'] for row in known):g}'")
-    assert values(page) == rising[:-21:-1] and "sort=-accuracy" in here(page)
+    assert values(page) == rising[:-21:-1] and "sort=-neighbour_accuracy" in here(page)
 
 
 def choose(page, value):
@@ -259,7 +261,7 @@ def test_a_value_in_the_panel_becomes_a_filter_also_one_that_looks_like_a_script
 
 
 def test_links_lead_to_the_samples_cluster_and_place(page, known):
-    place = next(n for n, row in enumerate(known) if row["wrong"])
+    place = next(n for n, row in enumerate(known) if not row["correct"])
     page.click(f".cell[data-index='{place}']")
     page.wait("document.querySelector('.links a[href^=\"/clusters\"]')")
     links = page.run("[...document.querySelectorAll('.links a')].map(link => link.getAttribute('href'))")

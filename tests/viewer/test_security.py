@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.viewer.runs import COOKIE, HOST, ORIGIN, TOKEN, client_of
+from tests.viewer.runs import COOKIE, HOST, ORIGIN, TOKEN, client_of, signed_in
 from weakspot.core.run import Run
 from weakspot.viewer.app import create_app
 from weakspot.viewer.pages import PAGES
@@ -25,9 +25,8 @@ def empty(tmp_path_factory):
 @pytest.fixture
 def known(empty):
     """A browser with the cookie; it says no more of itself than curl does."""
-    return TestClient(
-        create_app([empty], token=TOKEN, hosts=[HOST]), base_url=ORIGIN, cookies={COOKIE: TOKEN}, follow_redirects=False
-    )
+    app = create_app([empty], token=TOKEN, hosts=[HOST])
+    return signed_in(TestClient(app, base_url=ORIGIN, follow_redirects=False))
 
 
 @pytest.fixture
@@ -40,7 +39,9 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger):
     answer = stranger.get("/samples", params={"sort": "-x", "token": TOKEN, "search": "a b&c"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/samples?sort=-x&search=a+b%26c")
     cookie = answer.headers["set-cookie"]
-    assert cookie.startswith(f"{COOKIE}={TOKEN};")
+    assert cookie.startswith(f"{COOKIE}=")
+    assert TOKEN not in cookie, "cookies go to every port of a machine, and the token must not"
+    assert len(stranger.cookies[COOKIE]) >= 32
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
     assert TOKEN not in answer.headers["location"]
@@ -85,7 +86,22 @@ def test_without_the_token_the_api_says_no_in_json(stranger, path):
     assert (answer.status_code, set(answer.json())) == (403, {"error"})
 
 
-@pytest.mark.parametrize("cookie", ["", "x", TOKEN + "x", '"', "=;=", "a" * 5000])
+def test_every_viewer_has_a_cookie_of_its_own(known, empty):
+    other = signed_in(TestClient(create_app([empty], token=TOKEN, hosts=[HOST]), base_url=ORIGIN))
+    assert other.cookies[COOKIE] != known.cookies[COOKIE]
+    sent = {"Cookie": f"{COOKIE}={known.cookies[COOKIE]}"}
+    assert TestClient(other.app, base_url=ORIGIN).get("/api/run", headers=sent).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(f"Bearer {TOKEN}", 200), (f"bearer  {TOKEN} ", 200), (TOKEN, 403), (f"Basic {TOKEN}", 403), ("Bearer x", 403)],
+)
+def test_a_program_sends_the_token_as_a_header(stranger, sent, status):
+    assert stranger.get("/api/run", headers={"Authorization": sent}).status_code == status
+
+
+@pytest.mark.parametrize("cookie", ["", TOKEN, "x", TOKEN + "x", '"', "=;=", "a" * 5000])
 def test_another_cookie_is_none(stranger, cookie):
     assert stranger.get("/api/run", headers={"Cookie": f"{COOKIE}={cookie}"}).status_code == 403
 
@@ -191,7 +207,7 @@ def raw(app, path):
     async def send(message):
         sent.append(message)
 
-    headers = [(b"host", HOST.encode()), (b"cookie", f"{COOKIE}={TOKEN}".encode())]
+    headers = [(b"host", HOST.encode()), (b"authorization", f"Bearer {TOKEN}".encode())]
     scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
     asyncio.run(
         app({**scope, "headers": headers, "root_path": "", "scheme": "http", "http_version": "1.1"}, receive, send)

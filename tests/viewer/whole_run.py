@@ -7,8 +7,10 @@ import numpy as np
 
 from tests.report.samples import HOSTILE
 from weakspot.core.finding import Estimate, Finding, Picture, table_of
+from weakspot.core.outputs import Outputs
 from weakspot.core.run import Run
 from weakspot.data.images import png
+from weakspot.rooms import declared
 
 CLASSES = ("circle", "square", "triangle", HOSTILE)
 TEST, TRAIN, MODEL = "d" * 64, "e" * 64, "5" * 64
@@ -53,7 +55,8 @@ def make_whole(folder: Path, samples: int = 200) -> Path:
 
 def made(name: str, about: str, *, data: str = TEST, **parts) -> Finding:
     """A Finding of this Run."""
-    return Finding(name, about, provenance={"data": data, "subject": MODEL}, **parts)
+    outputs = declared(name) or Outputs()
+    return Finding(name, about, outputs=outputs, provenance={"data": data, "subject": MODEL}, **parts)
 
 
 def pictures(split: str, ids: np.ndarray, target: np.ndarray) -> Finding:
@@ -68,7 +71,7 @@ def pictures(split: str, ids: np.ndarray, target: np.ndarray) -> Finding:
 def errors(ids: np.ndarray, target: np.ndarray, predicted: np.ndarray, draw: np.random.Generator) -> Finding:
     names, wrong = np.array(CLASSES), target != predicted
     kind = np.where(wrong, np.char.add(np.char.add(names[target], " → "), names[predicted]), "")
-    columns = {"id": ids, "wrong": wrong, "kind": kind, "target": names[target], "answer": names[predicted]}
+    columns = {"id": ids, "correct": ~wrong, "kind": kind, "target": names[target], "prediction": names[predicted]}
     columns |= {
         "metadata.light": draw.random(len(ids)).round(3),
         "metadata.camera": draw.choice(["front", "rear"], len(ids)),
@@ -82,11 +85,12 @@ def errors(ids: np.ndarray, target: np.ndarray, predicted: np.ndarray, draw: np.
 
 def neighbours(ids: np.ndarray, target: np.ndarray, predicted: np.ndarray, draw: np.random.Generator) -> Finding:
     accuracy = np.clip(draw.normal(0.75, 0.2, len(ids)), 0, 1).round(2)
-    columns = {"id": ids, "weak": accuracy < 0.75, "accuracy": accuracy, "target": target, "predicted": predicted}
+    columns = {"id": ids, "weak": accuracy < 0.75, "neighbour_accuracy": accuracy, "correct": target == predicted}
+    columns |= {"target": target, "prediction": predicted}
     summary = {"weak_share": Estimate(0.5, 0.4, 0.6, 0.95, "share of the inputs that are weak")}
     return made(
         "robustness.neighbour_accuracy",
-        "Share of variations answered rightly.",
+        "Share of correct predictions for variations.",
         summary=summary,
         table=table_of(columns),
     )
@@ -105,9 +109,9 @@ def sheet(kinds) -> bytes:
 def strips(ids: np.ndarray, target: np.ndarray) -> Finding:
     chosen = ids[3:7]
     media = {
-        name: Picture(sheet([target[3 + n]] * 6), f"{name}: said to be {HOSTILE}") for n, name in enumerate(chosen)
+        name: Picture(sheet([target[3 + n]] * 6), f"{name}: predicted as {HOSTILE}") for n, name in enumerate(chosen)
     }
-    columns = {"id": chosen, "answers": ["circle square"] * 4, "right": np.arange(1, 5)}
+    columns = {"id": chosen, "predictions": ["circle square"] * 4, "correct_looks": np.arange(1, 5)}
     return made(
         "robustness.weak_strips", "The weakest inputs beside their neighbours.", table=table_of(columns), media=media
     )

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weakspot.core.draws import draw_keys, uniform
 from weakspot.core.errors import ConfigError
+from weakspot.core.stateless_random import draw_keys, uniform
 from weakspot.core.tasks import Scores, Task, predicted, right
 
 Toward = Literal["random", "least_likely", "runner_up"] | int

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weakspot.core.draws import draw_keys, draw_words, uniform
 from weakspot.core.errors import DataError
+from weakspot.core.stateless_random import draw_keys, draw_words, uniform
 
 _PIXELS, _NOISE = 0, 1
 """Places in the draw, so that which pixels and how much are independent."""

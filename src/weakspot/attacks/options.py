@@ -23,7 +23,7 @@ METHODS: Mapping[str, Method] = {
     "gradient": GradientTimesInput(),
     "integrated_gradients": IntegratedGradients(),
 }
-"""Ways to find relevance, by the name a configuration uses."""
+"""InferenceOptions to find relevance, by the name a configuration uses."""
 _OF_THE_SET = {"seed": int, "against": Against, "with_originals": bool}
 
 

@@ -14,12 +14,12 @@ from weakspot.attacks.goals import Against
 from weakspot.attacks.making import attack_batch
 from weakspot.attacks.outcome import Outcome
 from weakspot.attacks.store import FolderStore, MemoryStore, Store
-from weakspot.core.checking import Checked
 from weakspot.core.digest import class_code, digest, to_json
 from weakspot.core.errors import ConfigError
 from weakspot.core.files import tidy, write_text, writing
 from weakspot.core.observation import Batch
 from weakspot.core.progress import Progress, Silent
+from weakspot.core.sample_check import CheckedSource
 from weakspot.core.source import Source, Turn, check_ids
 from weakspot.core.subject import Subject
 
@@ -160,7 +160,7 @@ class Attacked:
     def _checked_source(self) -> Source:
         """The original, whose bad samples are refused by name before anything climbs their loss."""
         outputs, _ = self._subject.tried(self._source.read(np.arange(1)).inputs)
-        return Checked(self._source, self._subject.task, self._subject.class_count(outputs))
+        return CheckedSource(self._source, self._subject.task, self._subject.class_count(outputs))
 
     def _made(self, source: Source, positions: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """One part: its inputs and columns."""

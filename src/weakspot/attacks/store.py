@@ -10,6 +10,7 @@ import numpy as np
 
 from weakspot.core.errors import RunError
 from weakspot.core.files import whole_folder, writing
+from weakspot.core.guarded_open import map_array, open_plain
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -72,11 +73,15 @@ class FolderStore:
     def inputs(self, number: int) -> np.ndarray:
         """The inputs of a part, not yet read."""
         with _reading(self._part(number)) as part:
-            return np.load(part / "inputs.npy", mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+            return map_array(part / "inputs.npy", links=False)
 
     def columns(self, number: int) -> Arrays:
         """The columns of a part."""
-        with _reading(self._part(number)) as part, np.load(part / "outcome.npz", allow_pickle=False) as stored:
+        with (
+            _reading(self._part(number)) as part,
+            open_plain(part / "outcome.npz", links=False) as file,
+            np.load(file, allow_pickle=False) as stored,
+        ):
             return dict(stored)
 
     def _part(self, number: int) -> Path:

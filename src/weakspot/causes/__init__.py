@@ -3,11 +3,12 @@
 Names are loaded when they are first used: labels are read and written without torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from weakspot.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from weakspot.causes.again import recluster
+    from weakspot.causes.analysis import ErrorImages, RootCauseStudy, study_root_causes
     from weakspot.causes.clusters import (
         ClusterRecipe,
         LayerClusters,
@@ -19,67 +20,26 @@ if TYPE_CHECKING:
         root_cause_clusters,
     )
     from weakspot.causes.distances import HeatMapRows, distances_between, heat_map_distances, square
-    from weakspot.causes.errors import Errors, error_threshold
+    from weakspot.causes.error_probes import Errors, error_threshold
     from weakspot.causes.export import export_clusters
     from weakspot.causes.knees import chosen_clusters, gradient, knee
     from weakspot.causes.labelling import RunLabels, current_labels, export_labels, import_labels
     from weakspot.causes.landmarks import cluster_means, nearest_clusters
     from weakspot.causes.parameters import Parameters
     from weakspot.causes.probes import RootCauses
+    from weakspot.causes.reclustering import recluster
     from weakspot.causes.stability import best_jaccard, cluster_stability
-    from weakspot.causes.study import ErrorImages, RootCauseStudy, study_root_causes
     from weakspot.causes.traits import SharedTraits, disagreement, shared_traits
     from weakspot.causes.tree import cluster_scores, cut_tree, distances_of_distances, merge_tree
-    from weakspot.causes.unsafe import UnsafeSet, cluster_quotas, distance_limit, nearest_members, unsafe_set
+    from weakspot.causes.unsafe_probes import UnsafeSet
+    from weakspot.causes.unsafe_selection import (
+        cluster_quotas,
+        distance_limit,
+        nearest_members,
+        one_class_clusters,
+        unsafe_set,
+    )
     from weakspot.core.tasks import output_errors
-
-_WHERE = {
-    "recluster": "again",
-    "ClusterRecipe": "clusters",
-    "LayerClusters": "clusters",
-    "RootCauseCluster": "clusters",
-    "best_layer": "clusters",
-    "cluster_layer": "clusters",
-    "cluster_numbers": "clusters",
-    "layer_score": "clusters",
-    "root_cause_clusters": "clusters",
-    "HeatMapRows": "distances",
-    "distances_between": "distances",
-    "heat_map_distances": "distances",
-    "square": "distances",
-    "Errors": "errors",
-    "error_threshold": "errors",
-    "output_errors": "errors",
-    "export_clusters": "export",
-    "chosen_clusters": "knees",
-    "gradient": "knees",
-    "knee": "knees",
-    "RunLabels": "labelling",
-    "current_labels": "labelling",
-    "export_labels": "labelling",
-    "import_labels": "labelling",
-    "cluster_means": "landmarks",
-    "nearest_clusters": "landmarks",
-    "Parameters": "parameters",
-    "RootCauses": "probes",
-    "best_jaccard": "stability",
-    "cluster_stability": "stability",
-    "ErrorImages": "study",
-    "RootCauseStudy": "study",
-    "study_root_causes": "study",
-    "SharedTraits": "traits",
-    "disagreement": "traits",
-    "shared_traits": "traits",
-    "cluster_scores": "tree",
-    "cut_tree": "tree",
-    "distances_of_distances": "tree",
-    "merge_tree": "tree",
-    "UnsafeSet": "unsafe",
-    "cluster_quotas": "unsafe",
-    "distance_limit": "unsafe",
-    "nearest_members": "unsafe",
-    "unsafe_set": "unsafe",
-}
 
 __all__ = [
     "ClusterRecipe",
@@ -120,6 +80,7 @@ __all__ = [
     "merge_tree",
     "nearest_clusters",
     "nearest_members",
+    "one_class_clusters",
     "output_errors",
     "recluster",
     "root_cause_clusters",
@@ -129,8 +90,25 @@ __all__ = [
     "unsafe_set",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'weakspot.causes' has no attribute {name!r}")
-    return getattr(import_module(f"weakspot.causes.{_WHERE[name]}"), name)
+__getattr__, __dir__ = lazy_names(
+    "weakspot.causes",
+    {
+        "reclustering": "recluster",
+        "clusters": "ClusterRecipe LayerClusters RootCauseCluster best_layer cluster_layer cluster_numbers "
+        "layer_score root_cause_clusters",
+        "distances": "HeatMapRows distances_between heat_map_distances square",
+        "error_probes": "Errors error_threshold output_errors",
+        "export": "export_clusters",
+        "knees": "chosen_clusters gradient knee",
+        "labelling": "RunLabels current_labels export_labels import_labels",
+        "landmarks": "cluster_means nearest_clusters",
+        "parameters": "Parameters",
+        "probes": "RootCauses",
+        "stability": "best_jaccard cluster_stability",
+        "analysis": "ErrorImages RootCauseStudy study_root_causes",
+        "traits": "SharedTraits disagreement shared_traits",
+        "tree": "cluster_scores cut_tree distances_of_distances merge_tree",
+        "unsafe_probes": "UnsafeSet",
+        "unsafe_selection": "cluster_quotas distance_limit nearest_members one_class_clusters unsafe_set",
+    },
+)

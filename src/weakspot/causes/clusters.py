@@ -76,7 +76,7 @@ def cluster_layer(condensed: np.ndarray, recipe: ClusterRecipe | None = None) ->
     full = square(condensed)
     compared, scored = distances_of_distances(full) if recipe.compare == "distances" else (condensed, full)
     if not len(condensed):
-        return LayerClusters(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), 0.0)
+        return LayerClusters(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), float("nan"))
     tree = merge_tree(compared, linkage=recipe.linkage)
     counts, scores = cluster_scores(scored, tree, most=recipe.most_clusters)
     found = recipe.clusters or (chosen_clusters(counts, scores, bend=recipe.bend) if len(counts) else 1)
@@ -88,31 +88,34 @@ def layer_score(distances: np.ndarray, labels: Labels) -> float:
     """How tight the clusters of a layer are: Σ_C |C|/N · (mean distance within C) / k ÷ (mean distance of any two).
 
     The score of [fahmy2021] in units of the layer's mean distance: without, the layer with the smallest numbers wins.
-    The lower, the better.
+    The lower, the better; not a number where all distances are 0, which tells no image from another.
     """
     pairs = len(labels) * (len(labels) - 1)
     mean = distances.sum() / pairs if pairs else 0.0
     if mean == 0:
-        return 0.0
+        return float("nan")
     groups = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
     within = sum(distances[np.ix_(group, group)].sum() / (len(group) - 1) for group in groups if len(group) > 1)
     return float(within / (len(labels) * len(groups) * mean))
 
 
 def best_layer(layers: Sequence[LayerClusters]) -> int:
-    """The layer with the lowest score, the first of equal ones; one whose clusters are all of one image is never it."""
-    useful = [len(layer.labels) > layer.clusters for layer in layers]
+    """The layer with the lowest score, the first of equal ones.
+
+    Never one whose clusters are all of one image, or whose images cannot be told apart, unless there is no other.
+    """
+    useful = [len(layer.labels) > layer.clusters and not np.isnan(layer.score) for layer in layers]
     scores = [layer.score if use else np.inf for layer, use in zip(layers, useful, strict=True)]
     return int(np.argmin(scores))
 
 
 @dataclass(frozen=True)
 class RootCauseCluster:
-    """Error-inducing images with alike heat maps: likely one cause.
+    """Error-inducing images with similar heat maps: perhaps one cause.
 
     members: places of the images, the medoid first, then by distance from it. distances: from the medoid. spread: mean
     distance of two members in units of the mean distance of any two images: 0 if all are equal, 1 if none are nearer
-    than any. stability: how far the cluster comes back when the images are drawn anew [hennig2007], from 0 to 1.
+    than any. stability: how far the cluster comes back when the images are resampled [hennig2007], from 0 to 1.
     """
 
     members: Labels

@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from weakspot.causes.again import NAME
+from weakspot.causes.analysis import ErrorImages
+from weakspot.causes.cluster_pictures import heat_map_picture
 from weakspot.causes.clusters import RootCauseCluster
 from weakspot.causes.distances import square
-from weakspot.causes.labelling import guarded, table_in
-from weakspot.causes.pictures import heat_map_picture
-from weakspot.causes.study import ErrorImages
+from weakspot.causes.labelling import table_in
+from weakspot.causes.reclustering import NAME
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.files import whole_folder, writing
 from weakspot.core.finding import Finding
 from weakspot.core.run import Run
 from weakspot.core.source import Source
 from weakspot.data.images import SUFFIXES, animation, contact_sheet, pixels_of, png
+from weakspot.formatting import csv_cell
 
 RESULTS = {"test": "causes.errors", "train": "causes.errors-train"}
-"""The Findings that say how each image was answered, by split."""
+"""The Findings that hold the prediction for each image, by split."""
 MOST_IN_CSV = 2000
 """Distances of more images are written as an array alone: as text they would be gigabytes."""
 _SHEET = 100
@@ -41,11 +42,11 @@ def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list
         clusters.csv, images.csv            the clusters, and the cluster of every error-inducing image
         cluster-01/                         its images, the medoid first; contact_sheet.png, heat_map.png, animation.gif
         layers/00-conv1/                    distances.npy and .csv, clusters.npy and .csv of every layer
-        test_results.csv, train_results.csv how each image was answered, for those that the Run knows
+        test_results.csv, train_results.csv the prediction for each image, for those that the Run knows
     """
     target = Path(folder)
     if target.exists():
-        raise ConfigError(f"{folder} is there already: choose another folder, or remove it")
+        raise ConfigError(f"{folder} exists already: choose another folder, or remove it")
     finding = run[NAME]
     images, table = ErrorImages.of_finding(finding), table_in(finding)
     with whole_folder(target) as scratch, writing(target):
@@ -77,14 +78,14 @@ def clusters_of(finding: Finding) -> list[RootCauseCluster]:
 
 
 def results_table(finding: Finding) -> dict[str, Sequence[Any]]:
-    """How each image was answered, by column: id, target, answer, wrong, error; numbers with spaces between them."""
+    """Id, target, prediction, correct and error of each image, by column; numbers with spaces between them."""
     table = table_in(finding)
     numbers = {
         name: [" ".join(f"{v:.6g}" for v in row) for row in values.tolist()] for name, values in finding.arrays.items()
     }
     known = {name: table[name].to_pylist() for name in table.column_names}
     everything = {**known, **numbers}
-    first = [name for name in ("id", "target", "answer", "wrong", "error") if name in everything]
+    first = [name for name in ("id", "target", "prediction", "correct", "error") if name in everything]
     return {name: everything[name] for name in [*first, *(name for name in known if name not in (*first, "kind"))]}
 
 
@@ -185,4 +186,4 @@ def _write_csv(path: Path, columns: Iterable[str], rows: Iterable[Iterable[Any]]
 
 
 def _cell(value: Any) -> Any:
-    return guarded(str(value)) if isinstance(value, str) else value
+    return csv_cell(str(value)) if isinstance(value, str) else value

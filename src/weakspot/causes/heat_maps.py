@@ -1,4 +1,4 @@
-"""Heat maps as rows: what each neuron contributed to the answer, kept small enough for thousands of images."""
+"""Heat maps as rows: what each neuron contributed to the prediction, kept small enough for thousands of images."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from weakspot.causes.distances import HeatMapRows, let_go
-from weakspot.causes.errors import NUMERIC
+from weakspot.causes.error_probes import NUMERIC
 from weakspot.core.errors import DataError
 from weakspot.core.layers import Point
 from weakspot.core.look import Forward
@@ -60,7 +60,7 @@ class WorstOutput:
 
 @dataclass(frozen=True)
 class ErrorRelevance(LayerRelevance):
-    """Relevance for the answer that is wrong: the winning class or label, the worst number, the worst keypoint."""
+    """Relevance for the incorrect prediction: the winning class or label, the worst number, the worst keypoint."""
 
     def attribute(
         self,
@@ -73,7 +73,7 @@ class ErrorRelevance(LayerRelevance):
         task: Task,
         targets: Tensor | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """One forward pass under observation, and one way back from the wrong answer."""
+        """One forward pass under observation, and one backward pass from the incorrect prediction."""
         explained = self
         if self.start is None and task in NUMERIC:
             if targets is None:

@@ -7,7 +7,6 @@ counts. Needs no torch.
 import fcntl
 import json
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 
 from weakspot.core.errors import RunError
 from weakspot.core.files import writing
+from weakspot.core.guarded_open import parse_json, plain_descriptor
 
 FILE = "labels.jsonl"
 Change = Mapping[str, str | None]
@@ -47,7 +47,7 @@ class LabelJournal:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise RunError(f"cannot read {self.path}: {error.strerror or error}; check permissions") from error
+            raise RunError(f"cannot read {self.path}: {error.strerror or error}; restore or remove it") from error
         try:
             read = self._read = self._further(file)
         finally:
@@ -84,12 +84,7 @@ class LabelJournal:
 
     def _open(self, flags: int) -> int:
         """A plain file of the Run itself: a Run from elsewhere may hold a link that leads out of it."""
-        file = os.open(self.path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-        told = os.fstat(file)
-        if not stat.S_ISREG(told.st_mode) or told.st_size > _MOST_BYTES:
-            os.close(file)
-            raise RunError(f"{self.path} is no file of labels, or larger than any: restore it or remove it")
-        return file
+        return plain_descriptor(self.path, most=_MOST_BYTES, links=False, flags=flags)
 
     def _further(self, file: int) -> _Read:
         told, known = os.fstat(file), self._read
@@ -106,12 +101,12 @@ class LabelJournal:
 
     def _parsed(self, line: bytes, number: int) -> Change:
         try:
-            given: Any = json.loads(line)
+            given: Any = parse_json(line)
             labels = given["labels"]
             if all(isinstance(label, str | None) for label in labels.values()):
                 return labels  # type: ignore[no-any-return]
             raise ValueError("a label is neither text nor null")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(
                 f"{self.path}, line {number} is damaged ({error}): restore the file, or delete that line"
             ) from error

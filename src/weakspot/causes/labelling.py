@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weakspot.causes import finding_outputs
 from weakspot.causes.journal import Change, LabelJournal
 from weakspot.core.errors import ConfigError, DataError, RunBusy, RunError
 from weakspot.core.files import write_text
 from weakspot.core.finding import Estimate, Finding
+from weakspot.core.guarded_open import read_plain
 from weakspot.core.options import nearest
 from weakspot.core.run import Run
 from weakspot.data.names import shown
-from weakspot.data.tables import Table, csv_table
+from weakspot.data.tables import MOST_BYTES, Table, csv_table
+from weakspot.formatting import FORMULA_SIGNS, csv_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,13 +33,12 @@ LABELS = "causes.labels"
 COLUMNS = ("id", "cluster", "distance", "label")
 NO_CLUSTER = 0
 """Of an image that was labelled and is in the unsafe set no more."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SHOWN = 5
 """Mistakes of a file, or labels, that are told at once."""
 
 
 @dataclass(frozen=True)
-class Answers:
+class LabelFormat:
     """What a label may be: the name or number of a class, names with ";" between them, or numbers."""
 
     task: str
@@ -44,7 +46,7 @@ class Answers:
     outputs: int
 
     @classmethod
-    def of_finding(cls, unsafe: Finding) -> "Answers":
+    def of_finding(cls, unsafe: Finding) -> "LabelFormat":
         """From the Finding of `UnsafeSet`."""
         arrays = unsafe.arrays
         if "task" not in arrays:
@@ -54,9 +56,9 @@ class Answers:
     def read(self, text: str) -> str:
         """The label in the form that is kept; a `ValueError` says why it is none.
 
-        >>> Answers("classification", ("cat", "dog"), 2).read("1")
+        >>> LabelFormat("classification", ("cat", "dog"), 2).read("1")
         'dog'
-        >>> Answers("keypoints", (), 2).read("1.5; 2")
+        >>> LabelFormat("keypoints", (), 2).read("1.5; 2")
         '1.5 2.0'
         """
         if self.task == "classification":
@@ -71,7 +73,7 @@ class Answers:
         if text.isdecimal() and int(text) < len(self.classes):
             return self.classes[int(text)]
         few = ", ".join(self.classes[:5]) + (" …" if len(self.classes) > 5 else "")
-        raise ValueError(f"{shown(text)!r} is no class: {nearest(text, self.classes)}there are {few}")
+        raise ValueError(f"{shown(text)!r} is not a class: {nearest(text, self.classes)}there are {few}")
 
     def _numbers(self, text: str) -> list[float]:
         try:
@@ -80,7 +82,7 @@ class Answers:
             numbers = []
         if len(numbers) != self.outputs or not np.isfinite(numbers).all():
             several = "a number" if self.outputs == 1 else f"{self.outputs} numbers with spaces between them"
-            raise ValueError(f"{shown(text)!r} is no answer: expected {several}")
+            raise ValueError(f"{shown(text)!r} is not a label: expected {several}")
         return numbers
 
 
@@ -94,19 +96,19 @@ def export_labels(unsafe: Finding, path: str | Path, *, labels: Finding | None =
     target = Path(path)
     text = labels_csv(unsafe, {} if labels is None else known_labels(labels))
     if target.exists():
-        raise ConfigError(f"{path} is there already, and may hold labels: choose another name, or remove it")
+        raise ConfigError(f"{path} exists already, and may hold labels: choose another name, or remove it")
     write_text(target, text)
 
 
 def labels_csv(unsafe: Finding, labels: Mapping[str, str]) -> str:
     """What `export_labels` writes; labels by id."""
-    Answers.of_finding(unsafe)
+    LabelFormat.of_finding(unsafe)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in table_in(unsafe).to_pylist():
         label = labels.get(row["id"], "")
-        writer.writerow([guarded(row["id"]), row["cluster"], f"{row['distance']:.6g}", guarded(label)])
+        writer.writerow([csv_cell(row["id"]), row["cluster"], f"{row['distance']:.6g}", csv_cell(label)])
     return "\ufeff" + text.getvalue()  # by the mark at its beginning spreadsheets know UTF-8
 
 
@@ -207,6 +209,7 @@ def labels_finding(unsafe: Finding, labels: Mapping[str, str]) -> Finding:
         about="Labels of the unsafe set (Fahmy et al. 2021, step 5).",
         summary=told,
         table=_table([*clusters, *earlier], {**clusters, **dict.fromkeys(earlier, NO_CLUSTER)}, labels),
+        outputs=finding_outputs.LABELS,
         provenance={"unsafe": unsafe.digest},
     )
 
@@ -233,7 +236,7 @@ def _table(ids: Sequence[str], clusters: Mapping[str, int], labels: Mapping[str,
 def read_labels(unsafe: Finding, path: Path) -> dict[str, str]:
     """The labels that a file gives, by id; what is wrong in it is told with its lines."""
     try:
-        content = path.read_bytes()
+        content = read_plain(path, most=MOST_BYTES)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     return labels_in(unsafe, content, str(path))
@@ -241,8 +244,8 @@ def read_labels(unsafe: Finding, path: Path) -> dict[str, str]:
 
 def labels_in(unsafe: Finding, content: bytes, path: str) -> dict[str, str]:
     """The labels that the content of a CSV file gives; `path` is its name in messages."""
-    answers, table = Answers.of_finding(unsafe), csv_table(content, path, delimiter=_delimiter(content))
-    known = {spelling: name for name in table_in(unsafe)["id"].to_pylist() for spelling in (guarded(name), name)}
+    label_format, table = LabelFormat.of_finding(unsafe), csv_table(content, path, delimiter=_delimiter(content))
+    known = {spelling: name for name in table_in(unsafe)["id"].to_pylist() for spelling in (csv_cell(name), name)}
     labels: dict[str, str] = {}
     seen: set[str | None] = set()
     wrong = []
@@ -252,21 +255,23 @@ def labels_in(unsafe: Finding, content: bytes, path: str) -> dict[str, str]:
         seen.add(known.get(name))
         if trouble is None and text:
             try:
-                labels[known[name]] = answers.read(text)
+                labels[known[name]] = label_format.read(text)
             except ValueError as error:
                 trouble = str(error)
         if trouble:
             wrong.append(f"{path}:{line}: {trouble}")
     if wrong:
         more = [f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else []
-        raise DataError("; ".join([*wrong[:_SHOWN], *more]) + ". Nothing was stored: put it right, and import again")
+        raise DataError(
+            "; ".join([*wrong[:_SHOWN], *more]) + ". Nothing was stored: correct the file, and import it again"
+        )
     return labels
 
 
 def _trouble(name: str, known: Mapping[str, str], seen: set[str | None]) -> str | None:
     if name not in known:
-        return f"{shown(name)!r} is no image of the unsafe set{_meant(name, known)}"
-    return f"{shown(name)!r} stands in the file twice" if known[name] in seen else None
+        return f"{shown(name)!r} is not an image of the unsafe set{_meant(name, known)}"
+    return f"{shown(name)!r} is in the file twice" if known[name] in seen else None
 
 
 def _meant(name: str, known: Mapping[str, str]) -> str:
@@ -287,14 +292,5 @@ def _delimiter(content: bytes) -> str:
     return max((",", ";", "\t"), key=lambda sign: header.count(sign.encode()))
 
 
-def guarded(cell: str) -> str:
-    """The cell, with an apostrophe before it where a spreadsheet would take it for a formula.
-
-    >>> guarded("=1+1"), guarded("eye-01")
-    ("'=1+1", 'eye-01')
-    """
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
-
-
 def _plain(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_SIGNS) else cell

@@ -6,7 +6,7 @@ import numpy as np
 
 from weakspot.causes.distances import Distances, HeatMapRows, distances_between
 from weakspot.causes.tree import Labels
-from weakspot.core.draws import draw_keys
+from weakspot.core.stateless_random import draw_keys
 
 
 def landmarks(ids: Sequence[str], most: int, *, seed: int = 0) -> Labels:

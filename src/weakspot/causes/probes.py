@@ -7,9 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from weakspot.causes.analysis import ErrorImages, study_root_causes
+from weakspot.causes.blank_layers import blank
 from weakspot.causes.clusters import ClusterRecipe, Compare
-from weakspot.causes.distances import HeatMapRows, heat_map_distances
-from weakspot.causes.errors import Errors
+from weakspot.causes.distances import Distances, HeatMapRows, heat_map_distances
+from weakspot.causes.error_probes import Errors
+from weakspot.causes.finding_outputs import ROOT_CAUSES
+from weakspot.causes.finding_parts import finding_parts, no_errors, nothing_to_compare
 from weakspot.causes.heat_maps import (
     METHODS,
     ErrorRelevance,
@@ -24,8 +28,6 @@ from weakspot.causes.knees import Bend
 from weakspot.causes.labelling import table_in
 from weakspot.causes.landmarks import landmarks
 from weakspot.causes.parameters import PREFIX, Parameters
-from weakspot.causes.study import ErrorImages, study_root_causes
-from weakspot.causes.telling import finding_parts, no_errors
 from weakspot.causes.tree import Linkage
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Finding
@@ -41,14 +43,15 @@ Keep = Literal["best", "all", "none"]
 
 
 class RootCauses(Probe):
-    """Clusters of error-inducing images with alike heat maps: likely one cause each. HUDD (Fahmy et al. 2021).
+    """Clusters of error-inducing images with similar heat maps: perhaps one cause each. HUDD (Fahmy et al. 2021).
 
-    For every image that the model answers wrongly, layer-wise relevance propagation says how much each neuron of a
-    layer contributed to the answer; a layer's heat map is the relevance of its input. The images are clustered by the
-    Euclidean distances of their heat maps, layer by layer; the number of clusters is where the score bends, and the
-    layer with the tightest clusters is taken.
+    For every image that is predicted incorrectly, layer-wise relevance propagation says how much each neuron of a layer
+    contributed to the prediction. A layer's heat map is the relevance of its input. The images are clustered by the
+    Euclidean distances of their heat maps, layer by layer. The number of clusters is where the score bends, and the
+    layer with the tightest clusters is taken. A layer whose heat maps are zero, or equal for all images, is left out,
+    and the summary says so.
 
-    errors: the Finding of `Errors`: which images are wrong.
+    errors: the Finding of `Errors`: which images are predicted incorrectly.
     layers: whose heat maps to compare: "all" convolutions and linears, "penultimate", names or patterns.
     method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "gradient", activation × gradient.
     positions: sum the relevance of neighbouring positions until a map has at most so many a side; by default none.
@@ -71,6 +74,7 @@ class RootCauses(Probe):
     """
 
     tasks = ("classification", "multilabel", "regression", "keypoints")
+    outputs = ROOT_CAUSES
 
     errors: Finding
     layers: Layers = "all"
@@ -106,7 +110,7 @@ class RootCauses(Probe):
 
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
-        """Which images are wrong."""
+        """Which images are predicted incorrectly."""
         return {"errors": Step.of(Errors)}
 
     @property
@@ -125,17 +129,19 @@ class RootCauses(Probe):
         return Needs(attribution=self.attribution)
 
     @cached_property
-    def _wrong(self) -> dict[str, str]:
+    def _kinds(self) -> dict[str, str]:
         """The kind of error of every error-inducing image, by its id."""
         table = self.errors.table
-        if table is None or not {"id", "wrong", "kind"} <= set(table.column_names):
-            raise ProbeError(f"{self.errors.name} does not say which images are wrong: give the Finding of Errors")
-        columns = (table[name].to_pylist() for name in ("id", "wrong", "kind"))
-        return {name: kind for name, wrong, kind in zip(*columns, strict=True) if wrong}
+        if table is None or not {"id", "correct", "kind"} <= set(table.column_names):
+            raise ProbeError(
+                f"{self.errors.name} does not say which images are predicted incorrectly: give the Finding of Errors"
+            )
+        columns = (table[name].to_pylist() for name in ("id", "correct", "kind"))
+        return {name: kind for name, correct, kind in zip(*columns, strict=True) if not correct}
 
     def wants(self, ids: Sequence[str]) -> list[str]:
         """The error-inducing images alone."""
-        return [name for name in ids if name in self._wrong]
+        return [name for name in ids if name in self._kinds]
 
     def observe(self, seen: Observation) -> None:
         """Keep the heat maps of all layers, and a small picture of the image and of what its pixels contributed."""
@@ -154,6 +160,8 @@ class RootCauses(Probe):
         if not rows.count:
             return self.finding(summary=no_errors(len(labels)))
         images = self._images(rows, labels)
+        if not images.layers:
+            return self.finding(summary=nothing_to_compare(images))
         study = study_root_causes(images, self.recipe, layer=self.layer, replicates=self.replicates, seed=self.seed)
         kept = self._kept(images, study.best)
         return self.finding(**finding_parts(kept, study, stable=self.stable, pictures=self.pictures, seed=self.seed))
@@ -163,21 +171,38 @@ class RootCauses(Probe):
         order = np.argsort(names, kind="stable")
         ids = names[order]
         chosen = landmarks(ids.tolist(), self.most_images, seed=self.seed)
-        maps = {number: heat_map_rows(kept, number, order) for number in range(len(labels))}
+        maps, distances, left_out = self._compared(kept, labels, order, chosen)
         return ErrorImages(
             ids=ids,
-            kinds=np.array([self._wrong[name] for name in ids.tolist()], dtype=np.str_),
-            layers=tuple(labels),
-            distances=tuple(parked(heat_map_distances(rows.select(chosen))) for rows in maps.values()),
+            kinds=np.array([self._kinds[name] for name in ids.tolist()], dtype=np.str_),
+            layers=tuple(maps),
+            distances=tuple(distances),
             landmarks=chosen,
-            heat_maps=maps,
+            heat_maps=dict(enumerate(maps.values())),
             thumbnails=on_disk(tuple(kept.blocks("thumbnail")), order) if "thumbnail" in kept else None,
             heat_pictures=on_disk(tuple(kept.blocks("heat_picture")), order) if "heat_picture" in kept else None,
             **self._known(ids),
             method=self.method,
             positions=self.positions,
             unit_length=self.unit_length,
+            left_out=left_out,
         )
+
+    @staticmethod
+    def _compared(
+        kept: RowTable, labels: Sequence[str], order: np.ndarray, chosen: np.ndarray
+    ) -> tuple[dict[str, HeatMapRows], list[Distances], dict[str, str]]:
+        """The heat maps of the layers that tell images apart, their distances, and why other layers do not."""
+        maps, distances, left_out = {}, [], {}
+        for number, label in enumerate(labels):
+            rows = heat_map_rows(kept, number, order)
+            found = heat_map_distances(rows.select(chosen))
+            if why := blank(rows.select(chosen), found):
+                left_out[label] = why
+                continue
+            maps[label] = rows
+            distances.append(parked(found))
+        return maps, distances, left_out
 
     def _known(self, ids: np.ndarray) -> dict[str, Any]:
         """What is known of all images of the test set besides, and which of them have these ids."""

@@ -1,4 +1,4 @@
-"""Does a cluster come back when the images are drawn anew? Clusterwise stability [hennig2007]."""
+"""Does a cluster come back when the images are resampled? Clusterwise stability [hennig2007]."""
 
 from collections.abc import Callable
 

@@ -1,35 +1,53 @@
-"""Which classes does it mix up, or treat unequally? After DeepInspect (Tian et al. 2020, `deepinspect`)."""
+"""Which classes does it mix up, or treat unequally? After DeepInspect (Tian et al. 2020, `deepinspect`).
 
-from weakspot.classes.activation import activation_counts, activation_probability, neural_paths, neuron_coverage
-from weakspot.classes.bias import (
-    average_bias,
-    average_confusion_disparity,
-    bias_errors,
-    triplet_bias,
-    worst_third_classes,
-)
-from weakspot.classes.bootstrap import DistanceEstimate, bootstrap_distance
-from weakspot.classes.confusion import (
-    confusion_errors,
-    label_coincidence,
-    pair_confusion,
-    type1_confusion,
-    type2_confusion,
-)
-from weakspot.classes.distance import activation_distance, class_tree
-from weakspot.classes.fairness import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
-from weakspot.classes.leaning import output_leaning
-from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
-from weakspot.classes.pairs import cutoff_score, most_suspicious, pair_classes, pair_values, suspicious
-from weakspot.classes.selection import Selected, images_to_label
-from weakspot.classes.separation import ClassSeparation, class_separation
+Names are loaded when they are first used: what the room declares is read without torch.
+"""
+
+from typing import TYPE_CHECKING
+
+from weakspot.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from weakspot.classes.activation import activation_counts, activation_probability, neural_paths, neuron_coverage
+    from weakspot.classes.bias import (
+        average_bias,
+        average_confusion_disparity,
+        bias_errors,
+        triplet_bias,
+        worst_third_classes,
+    )
+    from weakspot.classes.bootstrap import DistanceEstimate, bootstrap_distance
+    from weakspot.classes.class_coverage import ClassCoverage, ClassGauge, ClassRanges
+    from weakspot.classes.confusion import (
+        confusion_errors,
+        label_coincidence,
+        pair_confusion,
+        type1_confusion,
+        type2_confusion,
+    )
+    from weakspot.classes.distance import activation_distance, class_tree
+    from weakspot.classes.fairness import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
+    from weakspot.classes.groups import GroupFairness
+    from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
+    from weakspot.classes.pairs import cutoff_score, most_suspicious, pair_classes, pair_values, suspicious
+    from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
+    from weakspot.classes.selection import Selected, images_to_label
+    from weakspot.classes.separation import ClassSeparation, class_separation
+    from weakspot.classes.soft_confusion import output_soft_confusion
 
 __all__ = [
     "AccuracyGaps",
+    "ClassCoverage",
+    "ClassGauge",
+    "ClassPairs",
+    "ClassRanges",
     "ClassSeparation",
     "DistanceEstimate",
     "GroupAccuracy",
+    "GroupFairness",
+    "ImagesToLabel",
     "Members",
+    "OutputPairs",
     "Selected",
     "accuracy_gaps",
     "activation_counts",
@@ -51,7 +69,7 @@ __all__ = [
     "most_suspicious",
     "neural_paths",
     "neuron_coverage",
-    "output_leaning",
+    "output_soft_confusion",
     "pair_classes",
     "pair_confusion",
     "pair_values",
@@ -62,3 +80,23 @@ __all__ = [
     "type2_confusion",
     "worst_third_classes",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    "weakspot.classes",
+    {
+        "activation": "activation_counts activation_probability neural_paths neuron_coverage",
+        "bias": "average_bias average_confusion_disparity bias_errors triplet_bias worst_third_classes",
+        "bootstrap": "DistanceEstimate bootstrap_distance",
+        "class_coverage": "ClassCoverage ClassGauge ClassRanges",
+        "confusion": "confusion_errors label_coincidence pair_confusion type1_confusion type2_confusion",
+        "distance": "activation_distance class_tree",
+        "fairness": "AccuracyGaps GroupAccuracy accuracy_gaps group_accuracy",
+        "groups": "GroupFairness",
+        "membership": "Members class_members class_sizes rankable_classes",
+        "pairs": "cutoff_score most_suspicious pair_classes pair_values suspicious",
+        "probes": "ClassPairs ImagesToLabel OutputPairs",
+        "selection": "Selected images_to_label",
+        "separation": "ClassSeparation class_separation",
+        "soft_confusion": "output_soft_confusion",
+    },
+)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from weakspot.classes import outputs as declared
 from weakspot.classes.activation import activation_probability
 from weakspot.classes.bias import Near, limit_of, triplet_scores
 from weakspot.classes.distance import activation_distance
 from weakspot.classes.fairness import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
 from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
-from weakspot.classes.seen import Seen, answers, neural_path
+from weakspot.classes.prediction_store import Seen, answers, neural_path
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.layers import Side
@@ -35,6 +36,8 @@ class GroupFairness(Probe):
     least_images: below which a group or class is left out.
     confidence: with which all the intervals hold together.
     """
+
+    outputs = declared.GROUP_FAIRNESS
 
     tasks = ("classification", "multilabel")
 

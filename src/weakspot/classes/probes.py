@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.classes import outputs as declared
 from weakspot.classes.activation import neural_paths
 from weakspot.classes.bias import Near
 from weakspot.classes.membership import class_sizes, rankable_classes
 from weakspot.classes.pairs import Cutoff, suspicious
-from weakspot.classes.seen import Seen, answers, neural_path
+from weakspot.classes.prediction_store import Seen, answers, neural_path
 from weakspot.classes.selection import images_to_label
 from weakspot.classes.study import study_outputs, study_pairs, true_confusion
 from weakspot.classes.telling import (
@@ -58,6 +59,8 @@ class ClassPairs(Probe):
     thumbnail: size of these images in pixels; 0 for none.
     seed: of the resampling.
     """
+
+    outputs = declared.CLASS_PAIRS
 
     tasks = ("classification", "multilabel")
 
@@ -113,7 +116,7 @@ class ClassPairs(Probe):
         outputs = None
         if self.setting.scores is not None:
             rule = self.cutoff if isinstance(self.cutoff, str) else "std"  # a distance says nothing of the outputs
-            outputs = study_outputs(seen.leaning(), ranked, study.confusion, cutoff=rule)
+            outputs = study_outputs(seen.soft_confusion(), ranked, study.confusion, cutoff=rule)
         wanted = [(seen.number(a), seen.number(b)) for a, b in self.named]
         paths = neural_paths(seen.images.bits, seen.images.predicted)
         return self.finding(
@@ -130,17 +133,19 @@ class ClassPairs(Probe):
 class OutputPairs(Probe):
     """Pairs of classes that are given each other's probability, so that the network may mix them up: outputs alone.
 
-    Leaning of a to b is the mean probability of b over the images predicted a; the pairs are ranked by the mean of both
-    directions, and their bias is how differently two classes lean to all the others. Needs no labels and no look
-    inside, so that a black box will do. Reported and checked against labels as DeepInspect (Tian et al. 2020) does with
-    the distance of `ClassPairs`.
+    Soft confusion of a with b is the mean probability of b over the images predicted a. Pairs are ranked by the mean of
+    both directions; their bias is how differently two classes are softly confused with all the others. Needs no labels
+    and no activations, so a black box will do. Reported and checked against labels as DeepInspect (Tian et al. 2020)
+    does with the distance of `ClassPairs`.
 
-    cutoff: pairs to report: "std" (leaning above mean + std), "2 std", "top 1%", or a leaning.
+    cutoff: pairs to report: "std" (soft_confusion above mean + std), "2 std", "top 1%", or a soft_confusion.
     least_images: predicted images below which a class is not ranked.
     most_frequent: rank only so many of the most often predicted classes.
     pictures: of how many of the most suspicious pairs to show images.
     thumbnail: size of these images in pixels; 0 for none.
     """
+
+    outputs = declared.OUTPUT_PAIRS
 
     tasks = ("classification", "multilabel")
 
@@ -168,7 +173,7 @@ class OutputPairs(Probe):
         sizes = class_sizes(seen.images.predicted)
         ranked = rankable_classes(sizes, minimum=self.least_images, most_frequent=self.most_frequent)
         truth = true_confusion(seen.images, ranked)
-        study = study_outputs(seen.leaning(), ranked, truth, cutoff=self.cutoff)
+        study = study_outputs(seen.soft_confusion(), ranked, truth, cutoff=self.cutoff)
         return self.finding(
             summary={**report_summary(study, sizes, seen.names), **truth_summary(study)},
             table=output_columns(study, sizes, seen.names, example=seen.example),
@@ -183,15 +188,17 @@ def _thumbnail_column(seen: Observation, size: int) -> dict[str, Any]:
 
 
 class ImagesToLabel(Probe):
-    """A balanced list of images from confused pairs: label them, or check their labels, and train on them.
+    """A balanced list of images from confused pairs: label them, or check their labels.
 
     Every confused pair has two directions: images predicted as one class that score highest for the other. All
-    directions take turns, so that no pair fills the list. Ask it of data without labels to choose what to label. What
-    DeepInspect (Tian et al. 2020) leaves for later.
+    directions take turns, so that no pair fills the list. Ask it of data without labels to choose what to label and
+    train on; never train on those of the test data. What DeepInspect (Tian et al. 2020) leaves for later.
 
     budget: how many images to list.
     pairs: the Finding of `ClassPairs` or of `OutputPairs`.
     """
+
+    outputs = declared.IMAGES_TO_LABEL
 
     tasks = ("classification", "multilabel")
 
@@ -223,7 +230,7 @@ class ImagesToLabel(Probe):
             },
             table={
                 "id": np.array([seen.ids[each.image] for each in chosen], dtype=np.str_),
-                "predicted": np.array(seen.named([each.predicted for each in chosen]), dtype=np.str_),
+                "prediction": np.array(seen.named([each.predicted for each in chosen]), dtype=np.str_),
                 "suspected": np.array(seen.named([each.suspected for each in chosen]), dtype=np.str_),
             },
         )

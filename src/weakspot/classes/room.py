@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weakspot.classes.gauge import ClassCoverage, ClassGauge
+from weakspot.classes.class_coverage import ClassCoverage, ClassGauge
 from weakspot.classes.groups import GroupFairness
 from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
 from weakspot.core.errors import ConfigError

@@ -1,4 +1,4 @@
-"""What to do next: which images to look at, relabel or add to the training data."""
+"""What to do next: which images to look at, label or relabel; test images are not to be trained on."""
 
 from __future__ import annotations
 

@@ -145,13 +145,13 @@ class PairStudy(Study):
 class OutputStudy(Study):
     """Pairs by what the outputs alone say: those that are given each other's probability are the most suspicious."""
 
-    leaning: Floats
-    """Directional, as `output_leaning` gives it."""
+    soft_confusion: Floats
+    """Directional, as `output_soft_confusion` gives it."""
 
     @cached_property
     def score(self) -> Floats:
-        """Mean leaning of both directions."""
-        return pair_values(pair_confusion(self.leaning))
+        """Mean soft_confusion of both directions."""
+        return pair_values(pair_confusion(self.soft_confusion))
 
 
 @dataclass(frozen=True)
@@ -218,21 +218,21 @@ def study_pairs(
 
 
 def study_outputs(
-    leaning: Floats, classes: NDArray[np.int64], confusion: Floats | None, *, cutoff: Cutoff = "std"
+    soft_confusion: Floats, classes: NDArray[np.int64], confusion: Floats | None, *, cutoff: Cutoff = "std"
 ) -> OutputStudy:
     """The given classes by what the outputs alone say of them.
 
-    The bias of two classes is the disparity of their leaning, as the true one is the disparity of their confusion.
+    The bias of two classes is the disparity of their soft confusion; the true one is that of their confusion.
 
     Args:
-        leaning: `output_leaning` of all classes.
+        soft_confusion: `output_soft_confusion` of all classes.
         classes: the classes to study, each with at least one predicted image.
         confusion: their true confusion, directional; None without labels.
-        cutoff: which pairs to report, as in `suspicious`; a number is a leaning.
+        cutoff: which pairs to report, as in `suspicious`; a number is a soft_confusion.
     """
-    own = leaning[np.ix_(classes, classes)]
+    own = soft_confusion[np.ix_(classes, classes)]
     bias = average_confusion_disparity(own) if len(classes) > 2 else None
-    return OutputStudy(classes=classes, cutoff=cutoff, confusion=confusion, average_bias=bias, leaning=own)
+    return OutputStudy(classes=classes, cutoff=cutoff, confusion=confusion, average_bias=bias, soft_confusion=own)
 
 
 def true_confusion(images: Images, classes: NDArray[np.int64]) -> Floats | None:

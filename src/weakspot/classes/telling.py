@@ -46,16 +46,22 @@ def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str
     """How many pairs are reported, and what was compared."""
     left_out = np.setdiff1d(np.arange(len(sizes)), study.classes).tolist()
     listed = _listed([f"{names[number]} ({sizes[number]})" for number in left_out])
-    about = f"of {study.confused.size} pairs are reported as confused, cutoff {study.cutoff}"
-    told = {"confused": Estimate(int(study.confused.sum()), about=about)}
+    about = f"of {study.confused.size} pairs are suspected of confusion, cutoff {study.cutoff}"
+    told = {"confused": Estimate(int(study.confused.sum()), about=about + _confirmed(study.confusion_ranking))}
     if study.biased is not None:
-        told["biased"] = Estimate(int(study.biased.sum()), about="pairs reported as treated unequally")
+        about = "pairs suspected of unequal treatment" + _confirmed(study.bias_ranking)
+        told["biased"] = Estimate(int(study.biased.sum()), about=about)
     return {
         **told,
         "pairs": Estimate(int(study.confused.size), about="pairs of ranked classes"),
         "classes": Estimate(len(study.classes), about="classes with enough predicted images to be ranked"),
         "not_ranked": Estimate(len(left_out), about=f"classes left out, with their images: {listed or 'none'}"),
     }
+
+
+def _confirmed(ranking: Ranking | None) -> str:
+    """What labels say of a report, where there are any."""
+    return "" if ranking is None else f"; the labels confirm {ranking.found.true_positives} of them"
 
 
 def outputs_summary(study: PairStudy, outputs: OutputStudy | None) -> dict[str, Estimate]:
@@ -86,8 +92,11 @@ def ranking_summary(what: str, ranking: Ranking | None) -> dict[str, Estimate]:
     found, top, curve = ranking.found, ranking.found_at_top, ranking.curve
     gain, shortfall = (None, None) if curve is None else (curve.gain, curve.shortfall)
     return {
-        f"{what}_true_positives": Estimate(found.true_positives, about=f"reported pairs with true {what}"),
+        f"{what}_true_positives": Estimate(
+            found.true_positives, about=f"reported pairs with true {what}, above mean + std"
+        ),
         f"{what}_false_positives": Estimate(found.false_positives, about=f"reported pairs without true {what}"),
+        f"{what}_missed": Estimate(found.false_negatives, about=f"pairs with true {what} that are not reported"),
         f"{what}_precision": _share(found.true_positives, found.reported, "share of the reported pairs that are true"),
         f"{what}_recall": _share(found.true_positives, found.true, "share of the true pairs that are reported"),
         f"{what}_chance": Estimate(_number(found.by_chance), about="true positives of a random report of that length"),
@@ -137,7 +146,7 @@ def pair_columns(
         "confused": study.confused[order],
         **_certainty_columns(study, order),
         **_bias_columns(study, order, places, names, near),
-        **({} if outputs is None else _leaning_columns(outputs, order)),
+        **({} if outputs is None else _soft_confusion_columns(outputs, order)),
         **_truth_columns(study, order, places),
         **_image_columns(study, places, sizes, example),
     }
@@ -147,10 +156,10 @@ def output_columns(study: OutputStudy, sizes: Array, names: Sequence[str], *, ex
     """The table of the outputs alone: one row per pair, the most suspicious first."""
     order = in_order(study)
     places = pair_classes(order, len(study.classes))
-    bias = {} if study.average_bias is None else {"leaning_bias": pair_values(study.average_bias)[order]}
+    bias = {} if study.average_bias is None else {"soft_confusion_bias": pair_values(study.average_bias)[order]}
     return {
         **_name_columns(study, places, names),
-        "leaning": study.score[order],
+        "soft_confusion": study.score[order],
         "confused": study.confused[order],
         **bias,
         **({} if study.biased is None else {"biased": study.biased[order]}),
@@ -178,13 +187,13 @@ def _image_columns(study: Study, places: Array, sizes: Array, example: Example) 
     return columns
 
 
-def _leaning_columns(study: OutputStudy, order: Array) -> dict[str, Array]:
+def _soft_confusion_columns(study: OutputStudy, order: Array) -> dict[str, Array]:
     """What the outputs say of the same pairs, with the place that each has in their order."""
     place = np.empty(study.score.size, dtype=np.int64)
     place[np.argsort(-study.score, kind="stable")] = np.arange(1, study.score.size + 1)
-    columns = {"leaning": study.score, "leaning_rank": place, "outputs_confused": study.confused}
+    columns = {"soft_confusion": study.score, "soft_confusion_rank": place, "outputs_confused": study.confused}
     if study.average_bias is not None and study.biased is not None:
-        columns |= {"leaning_bias": pair_values(study.average_bias), "outputs_biased": study.biased}
+        columns |= {"soft_confusion_bias": pair_values(study.average_bias), "outputs_biased": study.biased}
     return {name: values[order] for name, values in columns.items()}
 
 
@@ -236,16 +245,20 @@ def figure_arrays(study: PairStudy, outputs: OutputStudy | None) -> dict[str, Ar
         arrays["tree"], arrays["tree_order"] = class_tree(study.distance)
     if outputs is None:
         return arrays
-    return {**arrays, "leaning": outputs.leaning, **_curve_arrays(outputs, "outputs_")}
+    return {**arrays, "soft_confusion": outputs.soft_confusion, **_curve_arrays(outputs, "outputs_")}
 
 
 def output_arrays(study: OutputStudy) -> dict[str, Array]:
-    """The same of the outputs alone; classes that lean to one another most stand side by side."""
-    arrays: dict[str, Array] = {"classes": study.classes, "leaning": study.leaning, **_truth_arrays(study)}
+    """The same of the outputs alone; classes that are softly confused most stand side by side."""
+    arrays: dict[str, Array] = {
+        "classes": study.classes,
+        "soft_confusion": study.soft_confusion,
+        **_truth_arrays(study),
+    }
     if study.average_bias is not None:
-        arrays["leaning_bias"] = study.average_bias
+        arrays["soft_confusion_bias"] = study.average_bias
     if len(study.classes) > 1:
-        arrays["tree_order"] = class_tree(1 - pair_confusion(study.leaning))[1]
+        arrays["tree_order"] = class_tree(1 - pair_confusion(study.soft_confusion))[1]
     return arrays
 
 

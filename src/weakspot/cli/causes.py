@@ -27,8 +27,16 @@ from weakspot.cli.arguments import (
     SetOption,
     Threads,
 )
-from weakspot.cli.questions import answer, ask_command, asking_alone, doing_by, in_ways, question, with_settings
 from weakspot.cli.retraining import retrain
+from weakspot.cli.room_commands import (
+    answer,
+    ask_command,
+    asking_alone,
+    engine_options,
+    question,
+    with_inference_options,
+    with_settings,
+)
 from weakspot.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,13 +70,13 @@ def select(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Choose the images of the split "improvement" that are worth labelling: near the root causes of errors."""
+    """Choose the unlabelled images that are worth labelling: those near the clusters of errors."""
     from weakspot.cli.config import read_config
 
-    read = in_ways(read_config(config), precision, compile, channels_last)
+    read = with_inference_options(read_config(config), precision, compile, channels_last)
     asked = selecting(with_settings(read, "causes", settings), budget)
     execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample, "threads": threads}
-    doing = doing_by(engine, address, engine_workers, gpus_per_worker)
+    doing = engine_options(engine, address, engine_workers, gpus_per_worker)
     how = {"limit": limit, "execution": execution, "device": device, "engine": doing}
     answer(config, asked, run, how, as_json=as_json, quiet=quiet)
 
@@ -78,7 +86,7 @@ def selecting(config: "Config", budget: int | None) -> "Config":
     options = dict(config.ask["causes"] or {})
     written = options.get("select")
     given = {} if budget is None else {"budget": budget}
-    options["select"] = ({**written, **given} if isinstance(written, Mapping) else given) or True
+    options["select"] = {**written, **given} if isinstance(written, Mapping) else given
     return config.model_copy(update={"ask": {"causes": options}})
 
 
@@ -117,7 +125,9 @@ def label(
 def export(
     config: ConfigFile,
     output: Annotated[Path | None, typer.Option(help="The new folder; by default clusters in the Run.")] = None,
-    train: Annotated[bool, typer.Option(help="Whether to answer the training data too, for train_results.csv.")] = True,
+    train: Annotated[
+        bool, typer.Option(help="Whether to write the predictions for the training data too, as train_results.csv.")
+    ] = True,
     settings: SetOption = None,
     run: RunOption = None,
     limit: Limit = None,
@@ -133,7 +143,7 @@ def export(
     """Write a folder per root-cause cluster with its images and an animation, and the distances of every layer."""
     from weakspot.causes.export import export_clusters
     from weakspot.causes.room import train_results
-    from weakspot.cli import work
+    from weakspot.cli import session
     from weakspot.cli.config import read_config
     from weakspot.cli.progress import Bar
     from weakspot.core.job import Execution
@@ -142,19 +152,19 @@ def export(
 
     read = read_config(config)
     asked = with_settings(read, "causes", settings)
-    target = work.run_folder(config, asked, run)
+    target = session.run_folder(config, asked, run)
     folder = output or target / "clusters"
     if folder.exists():
-        raise ConfigError(f"{folder} is there already: choose another with --output, or remove it")
-    with work.goes_on():
-        subject, data, planned = work.prepare(
+        raise ConfigError(f"{folder} exists already: choose another with --output, or remove it")
+    with session.resumable():
+        subject, data, planned = session.prepare(
             asked, config.parent, limit=limit, device=device, sets=target / "sets", silent=quiet
         )
         steps = [step for step in planned.steps if step.key in planned.asked]
         if train and "train" in data:
             steps.append(train_results(asked.ask["causes"] or {}))
-        doing = doing_by(engine, address, engine_workers, gpus_per_worker)
-        with work.engine_of(**doing) as working, work.nothing_half_made(target) as opened:
+        doing = engine_options(engine, address, engine_workers, gpus_per_worker)
+        with session.engine_of(**doing) as working, session.nothing_half_made(target) as opened:
             how, progress = Execution(batch_size=batch_size, threads=threads), Silent() if quiet else Bar()
             Plan.of(steps).run(subject, data, opened, execution=how, engine=working, progress=progress)
             left_out = export_clusters(opened, data["test"], folder)

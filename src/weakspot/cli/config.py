@@ -133,6 +133,8 @@ class DataEntry(Entry):
     """nifti: which ones, by the number in the file name."""
     cases: str | list[str] | None = None
     """nifti: which ones; or a text file with one per line."""
+    follow_links: bool = False
+    """folder, nifti: whether links may lead out of the folder."""
     metadata: str | None = None
     """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
     metadata_id: str | None = None
@@ -189,7 +191,7 @@ class Config(Entry):
         odd = next((name for name in value if not _SPLIT.fullmatch(name)), None)
         if odd is not None or not value:
             named = f"{shortened(odd)} is no name for a split" if value else "no split is there"
-            raise _said([] if odd is None else [odd], f"data: {named}: name splits like train, test, improvement")
+            raise _said([] if odd is None else [odd], f"data: {named}: name splits like train, test, pool")
         return value
 
     @field_validator("ask")

@@ -15,13 +15,13 @@ CONFIG = Config.model_validate(
         "data": {
             "train": "weakspot.data.eye_net:train",
             "test": "weakspot.data.eye_net:test",
-            "improvement": "weakspot.data.eye_net:improvement",
+            "pool": "weakspot.data.eye_net:pool",
         },
         "ask": {
             "coverage": {"kmnc": {"sections": 100}},
-            "robustness": {"neighbours": {"rotate": 10, "shift": 2}, "looks": 20, "understand": True},
+            "robustness": {"neighbours": {"rotate": 10, "shift": 2}, "looks": 20, "analysis": True},
             "classes": {},
-            "causes": {"angles": ["gaze_angle", "light_angle"], "select": {"budget": 100}},
+            "causes": {"angles": ["gaze_angle", "light_angle"], "select": {"from": "pool", "budget": 100}},
             "pictures": {},
         },
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weakspot.cli.arguments import ConfigFile, Device, Json, Quiet, RunFolder, RunOption, SetOption
-from weakspot.cli.questions import ask_command, asking_alone, question
+from weakspot.cli.room_commands import ask_command, asking_alone, question
 from weakspot.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Train a lesion model on the sampled lesions of cases with known truth, and calibrate it on held-out patients."""
-    from weakspot.cli.questions import tell
+    from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
     from weakspot.lesions.gcn import Learning
     from weakspot.lesions.lesion_set import LesionSet, patients_of
@@ -57,13 +57,14 @@ def fit(
     check_split(split, training_cases=training_cases)
     sampled = [_lesions(Run.open(folder), split) for folder in runs]
     if not training_cases:
-        _check_unseen(sampled, trained_on)
+        _check_unseen(sampled, trained_on, patient)
+    _check_test_apart(runs, sampled, split, patient)
     parameters = _alike(sampled)
     lesions = LesionSet.joined([LesionSet.of(finding) for finding in sampled])
     patients = patients_of(lesions.case, patient)
     learning = Learning(epochs=epochs, seed=seed, device=device)
     how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds}
-    model, held_out = fit_lesion_model(lesions, patients, **how, parameters=parameters)
+    model, held_out = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
     save_model(model, output)
     tell([fit_finding(lesions, model, held_out, patients)], output, as_json=as_json, quiet=quiet)
 
@@ -80,18 +81,18 @@ def score(
 ) -> None:
     """Say of every sampled lesion how probably it is a false positive, and keep that in the Run."""
     from weakspot.cli.printing import print_table
-    from weakspot.cli.questions import tell
+    from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
     from weakspot.lesions.storing import load_model
     from weakspot.lesions.telling import check_alike, scores_finding
 
     opened, trained = Run.open(run), load_model(model)
     cut = _lesions(opened, split)
-    _refuse_training_cases(cut, trained.cases)
     check_alike(trained.parameters, cut.provenance["parameters"])
     scored = scores_finding(cut, trained, patient=patient)
     provenance = {name: cut.provenance[name] for name in ("subject", "data", "versions") if name in cut.provenance}
-    scored = scored.with_provenance(**provenance, upstream=[cut.digest])
+    parameters = {"sampling": cut.provenance["parameters"], "patient": patient}
+    scored = scored.with_provenance(**provenance, parameters=parameters, upstream=[cut.digest])
     _keep(opened, scored, "" if split == "test" else f"-{split}")
     tell([scored], run, as_json=as_json, quiet=quiet)
     if rows and not quiet and not as_json and scored.table is not None:
@@ -114,7 +115,7 @@ def evaluate(
 ) -> None:
     """Compare all methods on scored lesions whose truth is known: areas, differences and intervals over patients."""
     from weakspot.cli.printing import print_table
-    from weakspot.cli.questions import tell
+    from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
     from weakspot.lesions.comparison import evaluation_finding
     from weakspot.lesions.model import METHODS
@@ -154,11 +155,11 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write each case's lesions as tables, label map, voxel maps and pictures, scored where the Run has scores."""
-    from weakspot.cli import work
+    from weakspot.cli import session
     from weakspot.cli.config import read_config
     from weakspot.cli.loading import load
     from weakspot.cli.progress import Bar
-    from weakspot.cli.questions import with_settings
+    from weakspot.cli.room_commands import with_settings
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
     from weakspot.lesions.exporting import export_cases
@@ -166,8 +167,8 @@ def export(
     from weakspot.lesions.telling import SCORES
 
     read = with_settings(read_config(config), "lesions", settings)
-    step = next(step for step in work.plan_for(read, config.parent, []).steps if step.probe is Lesions)
-    loaded, opened = load(read, config.parent, device=device), Run.open(work.run_folder(config, read, run))
+    step = next(step for step in session.plan_for(read, config.parent, []).steps if step.probe is Lesions)
+    loaded, opened = load(read, config.parent, device=device), Run.open(session.run_folder(config, read, run))
     source: Any = loaded.data.get(split)
     if not hasattr(source, "grid"):
         raise DataError(f"the split {split!r} holds no volumes in NIfTI files: there is no grid to write label maps on")
@@ -200,24 +201,31 @@ def _lesions(run: "Run", split: str) -> "Finding":
     return run[name]
 
 
-def _check_unseen(sampled: Sequence["Finding"], trained_on: Path | None) -> None:
-    """Refuse cases that the network was trained on, as they were marked when sampled or as a file lists them."""
-    from weakspot.lesions.probes import check_unseen
+def _check_unseen(sampled: Sequence["Finding"], trained_on: Path | None, patient: str | None) -> None:
+    """Refuse cases that the network was trained on, as they were listed when sampled or as a file lists them."""
+    from weakspot.lesions.apart import check_unseen
     from weakspot.lesions.room import case_ids
 
     listed = [] if trained_on is None else case_ids(trained_on)
     for finding in sampled:
-        cases = finding.arrays["cases"]
-        check_unseen(cases.tolist(), [*listed, *cases[finding.arrays["case_trained_on"]].tolist()])
+        cases, before = finding.arrays["cases"], finding.provenance["parameters"].get("trained_on", ())
+        known = [*listed, *before, *cases[finding.arrays["case_trained_on"]].tolist()]
+        check_unseen(cases.tolist(), known, patient=patient)
 
 
-def _refuse_training_cases(cut: "Finding", learnt: Sequence[str]) -> None:
-    both = sorted(set(cut.arrays["cases"].tolist()) & set(learnt))
-    if both:
-        raise DataError(
-            f"the lesion model learnt from case {both[0]!r} ({len(both)} of {len(cut.arrays['cases'])} here): what it "
-            "says of that case is no news; score other cases"
-        )
+def _check_test_apart(runs: Sequence[Path], sampled: Sequence["Finding"], split: str, patient: str | None) -> None:
+    """Refuse to learn from cases, or patients, that are test cases of the same Run."""
+    from weakspot.core.run import Run
+    from weakspot.lesions.apart import in_both
+    from weakspot.lesions.telling import LESIONS
+
+    for folder, finding in zip(runs, sampled, strict=True):
+        opened = Run.open(folder)
+        if split == "test" or LESIONS not in opened:
+            continue
+        both = in_both(finding.arrays["cases"].tolist(), opened[LESIONS].arrays["cases"].tolist(), patient)
+        if both:
+            raise DataError(f"{both} of the split {split!r} is in the test split of {folder}, too: keep them apart")
 
 
 def _alike(sampled: Sequence["Finding"]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import copy
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -11,16 +12,19 @@ from typing import Any
 
 from torch import nn
 
-from weakspot.asking import called, imported
+from weakspot.cli.class_order import class_order
 from weakspot.cli.config import Config, NormaliseEntry, SubjectEntry
 from weakspot.cli.splits import attacked_split, load_source
 from weakspot.core.errors import ConfigError
+from weakspot.core.guarded_open import read_lines
 from weakspot.core.options import shortened
 from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
 from weakspot.looks import Ensemble, SlidingWindow
 from weakspot.models import Normalise, OnnxModel, load_exported, load_weights
+from weakspot.registry import called, imported
 
+_WITH_NAMES = ("classification", "multilabel")
 _MODEL_FILES = {".pt2": load_exported, ".onnx": OnnxModel}
 
 
@@ -62,31 +66,60 @@ def load(
     """
     with modules_beside(folder):
         subject, notes = load_subject(config, folder, device=device)
-        data: dict[str, Source] = {}
-        classes: dict[str, Sequence[str]] = {}
-        for split, entry in sorted(config.data.items(), key=lambda item: item[1].attack is not None):
-            with named(config, "data", split):
-                if entry.attack is None:
-                    source = load_source(split, entry, folder, subject, config.subject)
-                    notes += [f"{split}: {remark}" for remark in getattr(source, "remarks", ())]
-                    if subject.task in ("classification", "multilabel"):
-                        classes[split] = getattr(source, "classes", None) or ()
-                        _check_alike(classes)
-                    data[split] = limited(source, limit)
-                else:
+        subject, whole, said = _with_sources(config, folder, subject)
+        data: dict[str, Source] = {split: limited(source, limit) for split, source in whole.items()}
+        for split, entry in config.data.items():
+            if entry.attack is not None:
+                with named(config, "data", split):
                     data[split] = attacked_split(entry, data, subject, sets)
-    return Loaded(subject, data, tuple(notes))
+    remarks = [f"{split}: {remark}" for split, source in whole.items() for remark in getattr(source, "remarks", ())]
+    return Loaded(subject, data, (*notes, *said, *remarks))
 
 
-def _check_alike(classes: Mapping[str, Sequence[str]]) -> None:
-    """Refuse splits that number their classes differently: each counts those it finds, unless they are named."""
-    known = {split: tuple(names) for split, names in classes.items() if names}
-    for (one, first), (other, second) in pairwise(known.items()):
-        if first != second:
-            raise ConfigError(
-                f"{one} has the classes {shortened(list(first))} and {other} {shortened(list(second))}, so one number "
-                "would mean two classes: name all classes under subject, in the order of the outputs"
-            )
+def _with_sources(config: Config, folder: Path, subject: Subject) -> tuple[Subject, dict[str, Source], list[str]]:
+    """The splits as they lie there, the subject with the names of its classes, and what is worth saying about them."""
+    sources = _sources(config, folder, subject)
+    if subject.task not in _WITH_NAMES:
+        return subject, sources, []
+    with named(config, "subject"):
+        classes, said = class_order(subject, config.subject.classes, _names(sources))
+    if classes is not None:
+        subject = copy.copy(subject)
+        subject.classes = classes
+        sources = _sources(config, folder, subject)
+    _check_alike(config, subject, sources)
+    return subject, sources, said
+
+
+def _sources(config: Config, folder: Path, subject: Subject) -> dict[str, Source]:
+    """The splits that are no attack on another."""
+    found = {}
+    for split, entry in config.data.items():
+        if entry.attack is None:
+            with named(config, "data", split):
+                found[split] = load_source(split, entry, folder, subject, config.subject)
+    return found
+
+
+def _names(sources: Mapping[str, Source]) -> dict[str, tuple[str, ...]]:
+    """The classes of the splits that name any, each in the order in which it numbers them."""
+    given = {split: getattr(source, "classes", None) for split, source in sources.items()}
+    return {split: tuple(names) for split, names in given.items() if names}
+
+
+def _check_alike(config: Config, subject: Subject, sources: Mapping[str, Source]) -> None:
+    """Refuse splits that number their classes otherwise than others, or than the subject does."""
+    known = _names(sources)
+    said = {"subject": subject.classes} if subject.classes and not isinstance(config.subject.classes, int) else {}
+    for (one, first), (other, second) in pairwise({**said, **known}.items()):
+        renamed = one == "subject" and sorted(first) != sorted(second)
+        if first != second and not renamed:
+            with named(config, "data", other):
+                raise ConfigError(
+                    f"{one} has the classes {shortened(list(first))} and {other} {shortened(list(second))}, so one "
+                    "number would mean two classes: name all classes under subject, in the order of the outputs, and "
+                    "number those of the data alike"
+                )
 
 
 def load_subject(config: Config, folder: Path, *, device: str | None = None) -> tuple[Subject, list[str]]:
@@ -184,12 +217,12 @@ def _classes(given: int | str | list[str] | None, folder: Path) -> list[str] | i
     if not isinstance(given, str):
         return given
     try:
-        lines = (folder / given).read_text(encoding="utf-8").splitlines()
+        lines = read_lines(folder / given)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"cannot read the class names from {folder / given}: {reason}") from error
     names = [line.strip() for line in lines if line.strip()]
-    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if not names or twice is not None:
         trouble = "holds no class names" if not names else f"names the class {twice!r} twice"
         raise ConfigError(f"{folder / given} {trouble}: expected one name per line, each once")

@@ -1,15 +1,17 @@
 """The command line: parses, calls the library, prints. Everything heavy is imported inside the commands."""
 
 import json
+import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from weakspot._version import __version__
-from weakspot.cli import causes, judging, lesions, view
+from weakspot.cli import causes, lesions, verdict_commands, view
 from weakspot.cli.arguments import (
     Address,
     BatchSize,
@@ -32,9 +34,9 @@ from weakspot.cli.arguments import (
     Threads,
     Workers,
 )
-from weakspot.cli.questions import answer, ask_command, asking_alone, doing_by, in_ways, tell
+from weakspot.cli.room_commands import answer, ask_command, asking_alone, engine_options, tell, with_inference_options
 from weakspot.core.errors import ConfigError, WeakspotError
-from weakspot.questions import QUESTIONS
+from weakspot.rooms import QUESTIONS
 
 if TYPE_CHECKING:
     from weakspot.core.source import Source
@@ -49,6 +51,8 @@ app = typer.Typer(
 )
 
 _SHOWN = {"traceback": False}
+_PIPE_CLOSED = 141
+"""As a shell tells of a program whose reader, such as `head`, had seen enough."""
 
 
 @app.callback()
@@ -73,10 +77,10 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Examine an embedded model on embedded data, and write a report."""
-    from weakspot.cli import work
+    from weakspot.cli import session
     from weakspot.cli.demo import CONFIG
 
-    tell(work.examine(CONFIG, Path.cwd(), run, silent=quiet), run, as_json=False, quiet=quiet)
+    tell(session.examine(CONFIG, Path.cwd(), run, silent=quiet), run, as_json=False, quiet=quiet)
     report(run, quiet=quiet)
 
 
@@ -85,7 +89,7 @@ def init(
     model: Annotated[str, typer.Option(help="module:name of a class, function or module; or a file .pt2 or .onnx.")],
     test: Annotated[str, typer.Option(help="Test data: a folder, a file, module:function, or a mapping in YAML.")],
     train: Annotated[str | None, typer.Option(help="Training data, alike.")] = None,
-    improvement: Annotated[str | None, typer.Option(help="Data to choose from what to label next, alike.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Unlabelled data to choose from what to label next, alike.")] = None,
     weights: Annotated[str | None, typer.Option(help="A safetensors file, or a state dict.")] = None,
     weights_entry: Annotated[str | None, typer.Option(help="Which part of a checkpoint holds the weights.")] = None,
     arguments: Annotated[str | None, typer.Option(help="For the class or function: a mapping in YAML.")] = None,
@@ -104,7 +108,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write a first weakspot.yaml, run one batch through the model, and say what was found."""
-    from weakspot.cli.starting import begin, data_entries, subject_entry, told
+    from weakspot.cli.init import begin, data_entries, subject_entry, told
     from weakspot.core.files import write_text
 
     if output.exists() and not force:
@@ -114,7 +118,7 @@ def init(
         "classes": classes, "scores": scores, "bounds": bounds, "preprocess": preprocess, "output": model_output,
         "device": device,
     }  # fmt: skip
-    data = data_entries({"train": train, "test": test, "improvement": improvement}, output)
+    data = data_entries({"train": train, "test": test, "pool": pool}, output)
     begun = begin(subject_entry(given, output), data, output)
     for note in begun.notes:
         typer.echo(f"weakspot: {note}", err=True)
@@ -147,7 +151,7 @@ def examine(
     """Answer what the file asks. Interrupted, the same command goes on where it stopped."""
     from weakspot.cli.config import read_config
 
-    read = in_ways(read_config(config), precision, compile, channels_last)
+    read = with_inference_options(read_config(config), precision, compile, channels_last)
     execution = {
         "batch_size": batch_size,
         "shard_size": shard_size,
@@ -155,7 +159,7 @@ def examine(
         "on_bad_sample": on_bad_sample,
         "threads": threads,
     }
-    doing = doing_by(engine, address, engine_workers, gpus_per_worker)
+    doing = engine_options(engine, address, engine_workers, gpus_per_worker)
     how = {"limit": limit, "probes": probe or [], "execution": execution, "device": device, "engine": doing}
     answer(config, read, run, how, as_json=as_json, quiet=quiet)
 
@@ -189,7 +193,7 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Say what an examination would cost in passes, time, memory and disk, by trying a few batches."""
-    from weakspot.cli import work
+    from weakspot.cli import session
     from weakspot.cli.config import read_config
     from weakspot.cli.printing import cost_entry, print_costs
     from weakspot.core.costs import costs
@@ -197,16 +201,16 @@ def plan(
     from weakspot.core.run import MANIFEST, Run
 
     read = read_config(config)
-    subject, data, planned = work.prepare(
+    subject, data, planned = session.prepare(
         read, config.parent, limit=limit, probes=probe or [], device=device, silent=as_json
     )
     if ways:
-        _try_ways(subject, next(iter(data.values())), batch_size, as_json=as_json)
+        _try_inference_options(subject, next(iter(data.values())), batch_size, as_json=as_json)
         return
-    folder = work.run_folder(config, read, run)
+    folder = session.run_folder(config, read, run)
     there = Run.open(folder) if (folder / MANIFEST).exists() else None
     how = Execution(batch_size=batch_size, shard_size=shard_size, threads=threads)
-    with work.engine_of(**doing_by(engine, address, engine_workers, gpus_per_worker)) as doing:
+    with session.engine_of(**engine_options(engine, address, engine_workers, gpus_per_worker)) as doing:
         said = list(costs(planned, subject, data, there, execution=how, engine=doing))
     if as_json:
         typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in said], indent=1))
@@ -214,20 +218,20 @@ def plan(
         print_costs(said, planned.names)
 
 
-def _try_ways(subject: "Subject", source: "Source", batch_size: int, *, as_json: bool) -> None:
+def _try_inference_options(subject: "Subject", source: "Source", batch_size: int, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     import numpy as np
 
-    from weakspot.cli.printing import print_ways
-    from weakspot.core.speed import try_ways
+    from weakspot.cli.printing import print_inference_options
+    from weakspot.core.speed import try_inference_options
 
     batch = source.read(np.arange(min(batch_size, len(source.ids))))
-    tried = list(try_ways(subject, batch.inputs, compile=True))
+    tried = list(try_inference_options(subject, batch.inputs, compile=True))
     if as_json:
         typer.echo(json.dumps([asdict(way) for way in tried], indent=1))
     else:
-        print_ways(tried)
+        print_inference_options(tried)
 
 
 @app.command()
@@ -259,16 +263,18 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print the Findings of a Run."""
+    from weakspot.cli.error_attribution import reading
     from weakspot.cli.printing import finding_entry, print_finding
     from weakspot.core.run import Run
 
-    opened = Run.open(run)
-    findings = [opened[name]] if name else list(opened)
-    if as_json:
-        typer.echo(json.dumps([finding_entry(finding) for finding in findings], indent=1))
-        return
-    for finding in findings:
-        print_finding(finding, rows if name else 0)
+    with reading(run):
+        opened = Run.open(run)
+        findings = [opened[name]] if name else list(opened)
+        if as_json:
+            typer.echo(json.dumps([finding_entry(finding) for finding in findings], indent=1))
+            return
+        for finding in findings:
+            print_finding(finding, rows if name else 0)
 
 
 @app.command()
@@ -278,9 +284,9 @@ def laws(
     quiet: Quiet = False,
 ) -> None:
     """Try every law on a probe: any batch size, shards, order, engine and interruption give the same Finding."""
-    from weakspot.asking import find_probe
     from weakspot.cli.loading import modules_beside
     from weakspot.laws import LAWS, check
+    from weakspot.registry import find_probe
 
     with modules_beside(folder):
         found = find_probe(probe)
@@ -296,33 +302,63 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write a Run as one HTML file that opens without a network."""
+    from weakspot.cli.error_attribution import reading
     from weakspot.core.run import Run
     from weakspot.report.html import write_report
 
-    written = write_report(Run.open(run), output or run / "report.html")
+    with reading(run):
+        written = write_report(Run.open(run), output or run / "report.html")
     if not quiet:
         typer.echo(f"report: {written}")
 
 
-judging.register(app)
+verdict_commands.register(app)
 view.register(app)
 
 
 def run() -> None:
     """The command `weakspot`: exit code 0 when all is well, 1 when a gate failed, 2 for an error."""
+    for stream in (sys.stdout, sys.stderr):  # names that the terminal cannot show are told all the same
+        with suppress(AttributeError, OSError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        sys.exit(app(args=sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
+        code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False) or 0
+        sys.stdout.flush()
     except WeakspotError as error:
         _fail(error, error)
     except typer.Abort:
         sys.exit(130)
+    except SystemExit as error:
+        _ended(error)
     except Exception as error:
-        from weakspot.cli.blame import users_error
+        _failed(error)
+    sys.exit(code)
 
-        told = _wrong_call(error) or users_error(error)
-        if told is None:
-            raise
-        _fail(told, error)
+
+def _ended(ended: SystemExit) -> NoReturn:
+    """Something ended the program: weakspot itself, a reader who has seen enough, or a model, which is an error."""
+    from weakspot.cli.error_attribution import ended_early
+
+    if isinstance(ended.__context__, BrokenPipeError):
+        _failed(ended.__context__)
+    told = ended_early(ended)
+    if told is None:
+        raise ended
+    _fail(told, ended)
+
+
+def _failed(error: Exception) -> NoReturn:
+    """What is no error of weakspot's own kinds: told in a line, unless it is a defect."""
+    from weakspot.cli.error_attribution import user_error
+
+    told = _wrong_call(error) or user_error(error)
+    if told is None and isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest at its end
+        sys.exit(_PIPE_CLOSED)
+    if told is None:
+        traceback.print_exception(error)
+        told = WeakspotError("this is a defect of weakspot: please report it, with what is printed above")
+    _fail(told, error)
 
 
 def _wrong_call(error: Exception) -> ConfigError | None:
@@ -334,7 +370,7 @@ def _wrong_call(error: Exception) -> ConfigError | None:
     return ConfigError(f"{error.format_message()} (`{command} --help` lists what there is)")
 
 
-def _fail(told: WeakspotError, error: Exception) -> NoReturn:
+def _fail(told: WeakspotError, error: BaseException) -> NoReturn:
     """Say what is wrong, with all that was being done if that is asked for, and end."""
     if _SHOWN["traceback"]:
         traceback.print_exception(error)
@@ -342,4 +378,7 @@ def _fail(told: WeakspotError, error: Exception) -> NoReturn:
 
     message = str(told).partition("\n\nWhile executing %")[0]  # what torch adds inside an exported model
     typer.echo(f"weakspot: {printable(message, lines=True)}", err=True)
+    if getattr(told, "end_at_once", False):
+        sys.stdout.flush()
+        os._exit(2)
     sys.exit(2)

@@ -101,7 +101,7 @@ def _on_workers(taken: "Footprint") -> str:
     )
 
 
-def print_ways(tried: Sequence["Tried"]) -> None:
+def print_inference_options(tried: Sequence["Tried"]) -> None:
     """How fast the model runs in each way, and what that changes."""
     rows = [
         [way.way, "", "", way.trouble]

@@ -15,6 +15,9 @@ class _Rate(ProgressColumn):
 class Bar:
     """Draws one bar per pass over the data."""
 
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+
     def begin(self, what: str, *, total: int, done: int = 0) -> None:
         """A new bar; what an earlier run finished is counted as done."""
         self._progress = Progress(
@@ -30,12 +33,15 @@ class Bar:
 
     def advance(self, samples: int) -> None:
         """Move on."""
+        assert self._progress is not None, "a pass begins first"
         self._progress.advance(self._task, samples)
 
     def tell(self, message: str) -> None:
-        """Say it above the bar."""
-        self._progress.console.print(f"weakspot: {message}", markup=False, highlight=False)
+        """Say it above the bar, or alone where there is none yet."""
+        console = Console(file=sys.stderr) if self._progress is None else self._progress.console
+        console.print(f"weakspot: {message}", markup=False, highlight=False, soft_wrap=True)
 
     def end(self) -> None:
         """Leave the bar as it is."""
-        self._progress.stop()
+        if self._progress is not None:
+            self._progress.stop()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from weakspot.core.source import Source
     from weakspot.core.subject import Subject
     from weakspot.repair import RetrainingData
-    from weakspot.repair.proving import Proof
+    from weakspot.repair.experiment import Experiment
 
 CLUSTERS = "causes.root_causes"
 ERRORS = "causes.errors"
@@ -40,17 +40,17 @@ def retrain(
         str | None, typer.Option(help="module:function, a training function of your own.")
     ] = None,
     baselines: Annotated[
-        bool, typer.Option(help="Train on as many other samples too, where the improvement set has targets.")
+        bool, typer.Option(help="Train on as many other samples too, where the pool has targets.")
     ] = True,
     device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Train the model further on the labelled unsafe set, and compare it with the one before and with baselines."""
-    from weakspot.cli import work
+    from weakspot.cli import session
     from weakspot.cli.config import read_config
     from weakspot.cli.loading import modules_beside
-    from weakspot.cli.questions import tell
+    from weakspot.cli.room_commands import tell
 
     read = read_config(config)
     given = {
@@ -58,8 +58,8 @@ def retrain(
         "validation": _number_or_name(validation), "train": train_function,
     }  # fmt: skip
     how = read.retrain.model_copy(update={name: value for name, value in given.items() if value is not None})
-    target = work.run_folder(config, read, run)
-    with work.goes_on(), modules_beside(config.parent):
+    target = session.run_folder(config, read, run)
+    with session.resumable(), modules_beside(config.parent):
         made = _prove(
             read, config.parent, target, how, split, baselines=baselines, device=device, silent=quiet or as_json
         )
@@ -87,16 +87,16 @@ def _prove(
     baselines: bool,
     device: str | None,
     silent: bool,
-) -> "Proof":
-    """Retrain as often as asked, keep the Finding in the Run; interrupted, it goes on after the last whole epoch."""
-    from weakspot.asking import imported
+) -> "Experiment":
+    """Retrain as often as asked, and keep the Finding in the Run; after an interruption it resumes."""
     from weakspot.cli.loading import load
     from weakspot.cli.progress import Bar
-    from weakspot.cli.work import tell_notes
+    from weakspot.cli.session import tell_notes
     from weakspot.core.files import remove_folder
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
-    from weakspot.repair import Recipe, proved
+    from weakspot.registry import imported
+    from weakspot.repair import Recipe, run_experiment
     from weakspot.repair.checkpoints import save_weights
 
     run = Run.open(target)
@@ -108,7 +108,7 @@ def _prove(
     data = retraining_data(run, subject, loaded.data, split, baselines=baselines)
     recipe = {name: getattr(how, name) for name in Recipe.__dataclass_fields__}
     with run.locked():
-        made = proved(
+        made = run_experiment(
             subject,
             data,
             recipe=Recipe(**recipe),
@@ -156,25 +156,35 @@ def retraining_data(
     """What a Run and its data give to retrain on: labels of the unsafe set, clusters of the test set, a pool."""
     import numpy as np
 
+    from weakspot.core.answer_book import known_as
     from weakspot.core.errors import RunError
     from weakspot.repair import Labelled, RetrainingData, targets_of
 
-    if run.manifest()["subject"].get("fingerprint") != subject.fingerprint():
+    if run.manifest()["subject"].get("fingerprint") != known_as(subject, run.manifest()):
         raise RunError(f"{run.folder} is of another model than the file names now: examine this one first")
-    table, improvement = _labels_of(run), _split(data, "improvement")
+    table, pool = _labels_of(run), _split(data, _chosen_from(run))
     clusters = dict(zip(table["id"].to_pylist(), table["cluster"].to_pylist(), strict=True))
     targets = targets_of(table, task=subject.task, classes=subject.classes)
     chosen = {name: target for name, target in targets.items() if clusters[name]}
-    has_targets = improvement.read(np.arange(1)).targets is not None
+    has_targets = pool.read(np.arange(1)).targets is not None
     return RetrainingData(
-        unsafe=Labelled(improvement, chosen),
+        unsafe=Labelled(pool, chosen),
         clusters=clusters,
         test=_split(data, split),
         train=data.get("train"),
-        pool=improvement if baselines and has_targets else None,
+        pool=pool if baselines and has_targets else None,
         causes=_causes(run) if split == "test" else {},
         threshold=_threshold(run),
     )
+
+
+def _chosen_from(run: "Run") -> str:
+    """The split from which the images to label were chosen."""
+    from weakspot.causes.labelling import UNSAFE
+
+    data = run[UNSAFE].provenance.get("data") if UNSAFE in run else None
+    splits = [name for name, noted in run.manifest()["data"].items() if noted.get("fingerprint") == data]
+    return splits[0] if data and splits else "pool"
 
 
 def _causes(run: "Run") -> dict[str, int]:
@@ -185,7 +195,7 @@ def _causes(run: "Run") -> dict[str, int]:
 
 
 def _threshold(run: "Run") -> float | None:
-    """Above which error a number is wrong, as the Run has it."""
+    """Above which error a number is incorrect, as the Run has it."""
     found = run[ERRORS].summary.get("threshold") if ERRORS in run else None
     return None if found is None or found.value is None else float(found.value)
 
@@ -197,8 +207,9 @@ def _write_config(file: Path, config: "Config", weights: Path) -> Path:
     import yaml
 
     from weakspot.core.files import write_text
+    from weakspot.yaml_file import read_yaml
 
-    raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+    raw, _ = read_yaml(file)
     subject = {name: value for name, value in raw["subject"].items() if name != "weights_entry"}
     raw["subject"] = {**subject, "weights": os.path.relpath(weights, file.parent)}
     if config.run is not None:

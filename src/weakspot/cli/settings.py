@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weakspot.asking import steps_of
 from weakspot.cli.config import check_plain
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.options import OptionError, shortened
+from weakspot.registry import steps_of
 from weakspot.yaml_file import parse_yaml
 
 

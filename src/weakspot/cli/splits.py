@@ -7,9 +7,9 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
-from weakspot.asking import called, imported
 from weakspot.cli.config import DataEntry, Kind, SubjectEntry
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.guarded_open import open_plain, read_lines
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.data.sources import (
@@ -25,6 +25,7 @@ from weakspot.data.sources import (
     is_nifti_folder,
 )
 from weakspot.looks import StoredSamples
+from weakspot.registry import called, imported
 
 _KINDS: dict[str, Kind] = {".zip": "zip", ".csv": "csv", ".tsv": "csv", ".npz": "npz", ".npy": "npy", ".idx": "idx"}
 
@@ -68,13 +69,13 @@ def _kind(path: str, folder: Path) -> Kind:
 
 
 _TAKES: dict[Kind, frozenset[str]] = {
-    "folder": frozenset({"mode", "size"}),
+    "folder": frozenset({"mode", "size", "follow_links"}),
     "zip": frozenset({"mode", "size", "folder"}),
     "csv": frozenset("mode size targets path_column id_column root separator delimiter".split()),
     "npz": frozenset({"inputs", "targets", "channels"}),
     "npy": frozenset({"targets", "channels"}),
     "idx": frozenset({"targets"}),
-    "nifti": frozenset({"spacing", "orientation", "normalise", "sequences", "cases"}),
+    "nifti": frozenset({"spacing", "orientation", "normalise", "sequences", "cases", "follow_links"}),
     "function": frozenset({"arguments"}),
 }
 _EVERYWHERE = {"path", "kind", "metadata", "metadata_id"}
@@ -101,7 +102,7 @@ def _images(entry: DataEntry, **more: str) -> dict[str, Any]:
 
 
 def _folder(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
-    return ImageFolder(folder / entry.path, classes=names, **_images(entry))
+    return ImageFolder(folder / entry.path, classes=names, follow_links=entry.follow_links, **_images(entry))
 
 
 def _zip(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
@@ -126,7 +127,7 @@ def _npz(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subjec
 def _stored_name(path: Path, name: str) -> str | None:
     """The name, where an npz file has an array of that name."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_plain(path) as file, zipfile.ZipFile(file) as archive:
             return name if f"{name}.npy" in archive.namelist() else None
     except (OSError, zipfile.BadZipFile):
         return None  # whoever reads it next says what is wrong
@@ -149,8 +150,8 @@ def _nifti(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subj
         )
     cases = entry.cases
     if isinstance(cases, str):
-        cases = (folder / cases).read_text(encoding="utf-8", errors="replace").split()
-    return NiftiFolder(folder / entry.path, cases=cases, **options)
+        cases = [name for line in read_lines(folder / cases) for name in line.split()]
+    return NiftiFolder(folder / entry.path, cases=cases, follow_links=entry.follow_links, **options)
 
 
 def _function(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from weakspot.core.answer_book import known_as
 from weakspot.core.engine import Engine, Footprint, LocalEngine
 from weakspot.core.examine import ShardWork, finish, read_state, run_job
 from weakspot.core.finding import Finding
+from weakspot.core.forward_passes import schedule
 from weakspot.core.job import Execution, Job
 from weakspot.core.plan import Plan, PlannedPass, findings_by_request, request_of
 from weakspot.core.probe import Probe
@@ -17,7 +19,6 @@ from weakspot.core.run import Run
 from weakspot.core.source import Source, limited, with_made_splits
 from weakspot.core.subject import Subject
 from weakspot.core.threads import torch_threads
-from weakspot.core.viewing import schedule
 
 _TRIED = 4
 """Batches that each worker tries."""
@@ -52,7 +53,7 @@ def costs(
     how = replace(asked, threads=asked.threads or worker.usual_threads)
     data = with_made_splits(data, (step.split for step in plan.steps))
     found: dict[str, Finding] = {}
-    model, there = (subject.fingerprint(), findings_by_request(run)) if run else ("", {})
+    model, there = (known_as(subject, run.manifest()), findings_by_request(run)) if run else ("", {})
     with tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch, subject.borrowed():
         for planned in plan.passes():
             source, steps = data[planned.split], planned.steps

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.guarded_open import open_plain
 
 
 def canonical(value: Any) -> Any:
@@ -75,7 +76,7 @@ def canonical_callable(function: Any) -> Any:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return {
         "function": f"{function.__module__}:{name}",
-        "code": digest_bytes(_code_bytes(code)) if code else None,
+        "code": digest_bytes(code_bytes(code)) if code else None,
         "holds": [canonical(item) for item in _held(function) if item is not function],
     }
 
@@ -92,14 +93,21 @@ def _held(function: Any) -> list[Any]:
     return [getattr(function, "__dict__", {})]
 
 
-def _code_bytes(code: CodeType) -> bytes:
-    return b"\0".join([code.co_code, *map(_constant_bytes, code.co_consts), *(name.encode() for name in code.co_names)])
+def code_bytes(code: CodeType) -> bytes:
+    """What a piece of code does, without where it stands: no file, no line numbers."""
+    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_varnames)
+    outline = repr((arguments, code.co_names)).encode()
+    return b"\0".join([outline, code.co_code, code.co_exceptiontable, *map(_constant_bytes, code.co_consts)])
 
 
 def _constant_bytes(item: Any) -> bytes:
     if isinstance(item, CodeType):
-        return _code_bytes(item)
-    return repr(sorted(item, key=repr) if isinstance(item, frozenset) else item).encode()  # sets have no order
+        return code_bytes(item)
+    if isinstance(item, tuple | frozenset):
+        parts = [_constant_bytes(part) for part in item]
+        ordered = sorted(parts) if isinstance(item, frozenset) else parts  # sets have no order
+        return b"(" + b",".join(ordered) + b")"
+    return repr(item).encode()
 
 
 @cache
@@ -112,7 +120,7 @@ def class_code(kind: type) -> str:
     modules = {base.__module__ for base in kind.__mro__ if not base.__module__.startswith("weakspot.core")}
     written = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
     files = {name: Path(file) for name, file in written.items() if file and name not in sys.stdlib_module_names}
-    return digest({name: digest_file(path) for name, path in files.items() if path.is_file()})
+    return digest({name: digest_file(path, links=True) for name, path in files.items() if path.is_file()})
 
 
 def to_json(value: Any) -> str:
@@ -135,7 +143,7 @@ def digest_bytes(data: Any) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def digest_file(path: Path) -> str:
-    """SHA-256 of a file, read in blocks."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def digest_file(path: Path, *, links: bool = False) -> str:
+    """SHA-256 of a plain file, read in blocks; with `links` of one that a link leads to, too."""
+    with open_plain(path, links=links) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it is opened for bytes

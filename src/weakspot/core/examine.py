@@ -5,7 +5,7 @@ Begin reading with `observe_batches`: that loop is all of weakspot's dealings wi
 
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
@@ -13,21 +13,23 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from weakspot.core.checking import usable
+from weakspot.core.answer_book import AnswerBook, note_answers, noted_answers
 from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ProbeError
 from weakspot.core.files import whole_folder, writing
 from weakspot.core.finding import Finding
+from weakspot.core.finite_check import FiniteCheck
+from weakspot.core.forward_passes import passes, schedule, together
+from weakspot.core.guarded_open import open_plain
 from weakspot.core.job import Execution, Job, Shard, check_call
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress, Silent
-from weakspot.core.soundness import Soundness
+from weakspot.core.sample_check import usable
 from weakspot.core.source import Source, read_ahead
 from weakspot.core.state import merge_states
 from weakspot.core.subject import Subject
 from weakspot.core.threads import settled, torch_threads
-from weakspot.core.viewing import passes, schedule, together
 
 
 def examine(
@@ -52,8 +54,14 @@ def examine(
         folder = work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weakspot-")))
         worker = engine or LocalEngine()
         how = settled(execution or Execution(), folder, worker.usual_threads)
+        stack.enter_context(subject.borrowed())
         source = leave_out_bad(subject, data, how, progress or Silent())
-        job = Job(subject, source, probes, how, folder, device=worker.device(subject))
+        book = stack.enter_context(AnswerBook(subject, how, noted_answers(folder), progress))
+        book.check({"the data": source})
+        with torch_threads(how.threads):
+            job = Job(subject, source, probes, how, folder, device=worker.device(subject), answers=book.of(source))
+        book.note(job)
+        note_answers(folder, book)
         run_job(job, engine=worker, progress=progress, label=f"{len(probes)} questions")
         return [finish(job, index) for index in range(len(job.probes))]
 
@@ -119,7 +127,8 @@ def _try_shard(job: Job, shard: Shard, advance: Callable[[int], None]) -> None:
         for writer in writers:
             stack.callback(writer.close)
         batches = read_ahead(job.source.read, shard.batches(job.batch_size), job.execution.workers)
-        observe_batches(job.subject, batches, probes, job.setting, advance)
+        with closing(batches):
+            observe_batches(job.subject, batches, probes, job.setting, advance)
         for writer in writers:
             writer.finish()
         for probe, folder in zip(probes, folders, strict=True):
@@ -136,12 +145,12 @@ def observe_batches(
     advance: Callable[[int], None],
 ) -> None:
     """Look at every batch as often as anyone wants, and show each look to those who asked for it."""
-    viewings, soundness = schedule(probes, subject, setting), Soundness()
+    forward_passes, finite_check = schedule(probes, subject, setting), FiniteCheck()
     with ExitStack() as stack:
         forward = stack.enter_context(subject.borrowed())
         stack.enter_context(torch.no_grad())
-        for viewing in viewings:
-            stack.enter_context(viewing.recorder.hooked())
+        for forward_pass in forward_passes:
+            stack.enter_context(forward_pass.recorder.hooked())
         for batch in (read.to(subject.device) for read in batches):
             waiting = np.ones((len(probes), len(batch)), dtype=bool)
             for index, probe in enumerate(probes):
@@ -149,12 +158,12 @@ def observe_batches(
                 wants = probe.wants(batch.ids)
                 if wants is not None:
                     waiting[index] = released_rows(batch.ids, wants)
-            for group in together(viewings, batch):
+            for group in together(forward_passes, batch):
                 members = list(group[0].probes)
                 wanted = np.any(waiting[members], axis=0)
                 if not wanted.any():
                     continue
-                for seen in passes(group, subject, forward, batch.select(wanted), setting, soundness):
+                for seen in passes(group, subject, forward, batch.select(wanted), setting, finite_check):
                     for index in members:
                         if waiting[index].any():
                             released = probes[index].observe(Observation(seen, waiting[index, wanted]))
@@ -163,7 +172,7 @@ def observe_batches(
             for probe in probes:
                 probe.close(batch.ids)
             advance(len(batch))
-        soundness.check()
+        finite_check.check()
 
 
 def finish(job: Job, index: int) -> Finding:
@@ -184,7 +193,7 @@ def finish(job: Job, index: int) -> Finding:
 
 def read_state(folder: Path) -> dict[str, np.ndarray]:
     """What a probe made of one shard, whole numbers in 64 bits again."""
-    with np.load(folder / "state.npz", allow_pickle=False) as stored:
+    with open_plain(folder / "state.npz", links=False) as file, np.load(file, allow_pickle=False) as stored:
         return {
             name: values.astype(np.int64) if values.dtype.kind == "i" else values for name, values in stored.items()
         }

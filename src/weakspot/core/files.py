@@ -1,6 +1,8 @@
 """Writing so that a reader, or the same program after `kill -9`, never meets half a file or half a folder."""
 
+import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -73,6 +75,17 @@ def write_text(path: Path, text: str) -> None:
     finally:
         with suppress(OSError):
             scratch.unlink()
+
+
+def check_plain(path: Path) -> None:
+    """Refuse what is no plain file that lies where it seems to: a folder, a link, a pipe that never ends."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a link" if stat.S_ISLNK(mode) else "a device or pipe"
+        raise RunError(f"{path} is {kind}: expected a plain file; remove it, or put a file in its place")
 
 
 def tidy(folder: Path) -> None:

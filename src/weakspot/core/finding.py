@@ -5,13 +5,15 @@ The folder it is kept in is described in `docs/format.md`.
 
 import hashlib
 import io
-import json
 import re
+import struct
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -19,17 +21,40 @@ import numpy as np
 
 from weakspot.core.digest import canonical, digest_bytes, digest_file, to_json
 from weakspot.core.errors import RunError
-from weakspot.core.files import whole_folder, writing
+from weakspot.core.files import check_plain, whole_folder, writing
+from weakspot.core.guarded_open import map_array, read_json, read_plain
+from weakspot.core.outputs import Outputs
 
 if TYPE_CHECKING:
     import pyarrow as pa  # over a second to import, so only where a table is touched
 
 FORMAT = "weakspot-finding"
-VERSION = 1
+VERSION = 2
 TABLE = "table.parquet"
+MOST_PICTURE_BYTES = 64 << 20
+MOST_PIXELS = 100_000_000
+"""Of a picture: a few bytes can ask whoever shows it for any number of them."""
+_PNG_HEAD = 24
+"""Bytes of a PNG up to and with its width and height."""
+_PARTS: dict[str, type] = {
+    "name": str,
+    "about": str,
+    "summary": list,
+    "arrays": list,
+    "media": list,
+    "files": dict,
+    "provenance": dict,
+}
+_OF_PROVENANCE: dict[str, type] = {
+    "parameters": dict, "subject": str, "data": str, "samples": int, "execution": dict, "versions": dict,
+    "skipped": dict,
+}  # fmt: skip
+WORDS: dict[type, str] = {dict: "mapping", list: "list", str: "text", int: "whole number"}
+"""What the kinds of JSON are called in messages."""
 _BLOCK = 1 << 20
 _NOTEBOOK_ROWS = 5
 _NOTEBOOK_PICTURES = 3
+_NEGATED = "not "
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -52,6 +77,11 @@ class Estimate:
         given = {key: canonical(item) for key, item in vars(self).items() if item is not None}
         return {"value": None, **{key: item for key, item in given.items() if key != "about" or item}}
 
+    def __float__(self) -> float:
+        if self.value is None or isinstance(self.value, str):
+            raise TypeError(f"the value {self.value!r} is no number")
+        return float(self.value)
+
     def __str__(self) -> str:
         value = (
             f"{self.value:.4g}" if isinstance(self.value, float) else "none" if self.value is None else str(self.value)
@@ -72,7 +102,8 @@ class Finding:
     """What a probe found.
 
     `summary`: named estimates · `table`: one row per sample, class pair, lesion … · `arrays`: numpy arrays ·
-    `media`: pictures · `provenance`: model, data, parameters, seeds, versions and the Findings it was built from.
+    `media`: pictures · `outputs`: what all of these are, in which unit, and which way is better · `provenance`: model,
+    data, parameters, seeds, versions and the Findings it was built from.
     """
 
     name: str
@@ -81,6 +112,7 @@ class Finding:
     table: "pa.Table | None" = None
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     media: Mapping[str, Picture] = field(default_factory=dict)
+    outputs: Outputs = field(default_factory=Outputs)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,23 +155,25 @@ class Finding:
 
     @classmethod
     def load(cls, folder: Path, *, table: "pa.Table | None" = None) -> "Finding":
-        """Read a Finding; arrays are memory-mapped, not copied, and a `table` that is at hand is not read again."""
-        index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)
+        """Read a Finding; arrays are memory-mapped, not copied, and a `table` that is at hand is not read again.
+
+        Only plain files that lie in the folder itself are opened: a Run may come from somebody else.
+        """
+        index = finding_index(folder)
         try:
-            files = set(index["files"])
-            for name in (*index["arrays"], *(file for _, file, _ in index["media"])):
-                check_name(name)  # before anything is opened: a made-up index must not lead out of the folder
-            finding = cls(
-                name=index["name"],
-                about=index["about"],
-                summary={name: Estimate(**_numbers(entry)) for name, entry in index["summary"]},
-                table=_read_table(folder / TABLE) if table is None and TABLE in files else table,
-                arrays={name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in index["arrays"]},
-                media={key: Picture((folder / file).read_bytes(), text) for key, file, text in index["media"]},
-                provenance=index["provenance"],
+            head = finding_head(index)
+            has_table = table is None and TABLE in index["files"]
+            finding = replace(
+                head,
+                table=_read_table(folder / TABLE, index) if has_table else table,
+                arrays={name: map_array(folder / array_file(index, name), links=False) for name in index["arrays"]},
+                media={key: Picture(_read_picture(folder / file), text) for key, file, text in index["media"]},
             )
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{folder} is damaged: {error}; delete that folder and examine again") from error
+        except OSError as error:
+            place = folder if error.filename is None else error.filename
+            raise _damaged(folder, f"{place}: {error.strerror or error}") from error
+        except (EOFError, ValueError, TypeError, AttributeError, KeyError) as error:
+            raise _damaged(folder, str(error)) from error
         finding.__dict__["digest"] = digest_file(folder / "finding.json")
         return finding
 
@@ -162,6 +196,7 @@ class Finding:
                 "arrays": list(self.arrays),
                 "media": [[key, _picture_file(i), shown.caption] for i, (key, shown) in enumerate(self.media.items())],
                 "files": {name: _written_digest(write) for name, write in self._files().items()},
+                "outputs": self.outputs,
                 "provenance": self.provenance,
             }
         )
@@ -190,13 +225,23 @@ def table_of(columns: Mapping[str, Any]) -> "pa.Table":
 
 
 def verify(folder: Path) -> None:
-    """Raise if any byte of a saved Finding differs from what its index says."""
-    index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)
-    present = {path.name for path in folder.iterdir()} - {"finding.json"}
-    changed = {name for name in present & index["files"].keys() if digest_file(folder / name) != index["files"][name]}
+    """Raise if any byte of a saved Finding differs from what its index says, or if anything in it is no plain file."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        check_plain(path)
+    index = finding_index(folder)
+    try:
+        present = {path.name for path in folder.iterdir()} - {"finding.json"}
+        both = present & index["files"].keys()
+        changed = {name for name in both if digest_file(folder / name) != index["files"][name]}
+    except OSError as error:
+        raise _damaged(folder, f"{error.filename}: {error.strerror}") from error
     wrong = sorted(changed | (present ^ index["files"].keys()))
     if wrong:
         raise RunError(f"{folder} was changed after it was written: {', '.join(wrong)}; examine again")
+
+
+def _damaged(folder: Path, reason: str) -> RunError:
+    return RunError(f"{folder} is damaged: {reason}; delete that folder and examine again")
 
 
 def check_name(name: str) -> None:
@@ -207,17 +252,27 @@ def check_name(name: str) -> None:
 
 Upgrades = Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
 """From an index of version n to one of version n + 1."""
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+def _from_version_1(index: dict[str, Any]) -> dict[str, Any]:
+    """What a Finding of version 1 holds is declared by its room, which this module must not know."""
+    upgraded: dict[str, Any] = import_module("weakspot.upgrades").finding_from_1(index)
+    return upgraded
+
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_version_1}
 
 
 def read_index(path: Path, expected: str, version: int, upgrades: Upgrades) -> dict[str, Any]:
     """Read a JSON index and bring it up to `version`, refusing another format or a newer version."""
     try:
-        index: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        index: dict[str, Any] = read_json(path, links=False)
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}; is this a weakspot run?") from error
     except ValueError as error:
         raise RunError(f"{path} is damaged: {error}; restore it or examine again") from error
+    except RecursionError as error:
+        raise RunError(f"{path} is damaged: nested too deep; restore it or examine again") from error
     if not isinstance(index, dict) or index.get("format") != expected:
         raise RunError(f"{path} is not a {expected} file; is this a weakspot run?")
     if not isinstance(index.get("version"), int):
@@ -233,25 +288,99 @@ def read_index(path: Path, expected: str, version: int, upgrades: Upgrades) -> d
     return index
 
 
-def _numbers(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of an Estimate with infinity, which JSON has no number for, as one."""
-    return {key: float(item) if item in ("Infinity", "-Infinity") else item for key, item in entry.items()}
+def finding_index(folder: Path) -> dict[str, Any]:
+    """The index of a Finding, with every part of the kind that the format says and no name that leads elsewhere."""
+    index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)
+    for key, kind in _PARTS.items():
+        if not isinstance(index.get(key), kind):
+            raise _damaged(folder, f"{key!r} is no {WORDS[kind]}")
+    for key, kind in _OF_PROVENANCE.items():
+        if not isinstance(index["provenance"].get(key), kind | None):
+            raise _damaged(folder, f"'provenance.{key}' is no {WORDS[kind]}")
+    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], dict) for pair in index["summary"]):
+        raise _damaged(folder, "its summary is no list of names and numbers")
+    if not all(isinstance(entry, list) and [*map(type, entry)] == [str, str, str] for entry in index["media"]):
+        raise _damaged(folder, "its media are no list of keys, files and captions")
+    for name in (*index["arrays"], *index["files"], *(file for _, file, _ in index["media"])):
+        check_name(name)  # before anything is opened: a made-up index must not lead out of the folder
+    return index
+
+
+def finding_head(index: Mapping[str, Any]) -> Finding:
+    """A Finding without table, arrays and content of pictures: what its index says."""
+    return Finding(
+        name=index["name"],
+        about=index["about"],
+        summary={str(name): _estimate(entry) for name, entry in index["summary"]},
+        media={key: Picture(b"", caption) for key, _, caption in index["media"]},
+        outputs=Outputs.from_json(_mapping(index.get("outputs", {}), "outputs")),
+        provenance=index["provenance"],
+    )
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"its {what} is no mapping")
+    return value
+
+
+def _estimate(entry: Mapping[str, Any]) -> Estimate:
+    """A number of a summary; infinity, which JSON has no number for, stands there as text."""
+    known = {"value", "low", "high", "confidence", "about"}
+    if not {"value"} <= entry.keys() <= known:
+        raise ValueError(f"a number of its summary has the keys {', '.join(map(repr, entry))}")
+    numbers: dict[str, Any] = {
+        key: float(item) if item in ("Infinity", "-Infinity") else item for key, item in entry.items()
+    }
+    ends = [numbers.get(key) for key in ("low", "high", "confidence")]
+    value = numbers["value"]
+    plain = value is None or isinstance(value, str | bool) or _is_number(value)
+    sound = plain and all(end is None or _is_number(end) for end in ends)
+    if not sound or not isinstance(numbers.get("about", ""), str):
+        raise ValueError("a number of its summary is none")
+    return Estimate(**numbers)
+
+
+def _is_number(value: Any) -> bool:
+    """A number that a float can hold."""
+    return isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max)
+
+
+def _read_picture(path: Path) -> bytes:
+    content = read_plain(path, most=MOST_PICTURE_BYTES, links=False)
+    if len(content) >= _PNG_HEAD and content[12:16] == b"IHDR":
+        width, height = struct.unpack(">II", content[16:_PNG_HEAD])
+        if width * height > MOST_PIXELS:
+            raise ValueError(f"{path.name} has {width:,} × {height:,} pixels, expected {MOST_PIXELS:,} at most")
+    return content
 
 
 def _picture_file(number: int) -> str:
     return f"picture-{number:04d}.png"
 
 
-def _read_table(path: Path) -> "pa.Table":
-    import pyarrow as pa
-    from pyarrow import parquet
+def array_file(index: Mapping[str, Any], name: str) -> str:
+    """The file of an array: in a Finding of an older version it may have another name."""
+    return f"{index.get('array_files', {}).get(name, name)}.npy"
 
-    try:
-        return parquet.read_table(path)
-    except pa.ArrowException as error:
-        raise ValueError(str(error)) from error
-    finally:
-        pa.default_memory_pool().release_unused()
+
+def column_names(index: Mapping[str, Any], written: Sequence[str]) -> list[str]:
+    """What the columns of a table are called today, given their names on the disk."""
+    renamed = index.get("renamed_columns", {})
+    return [str(renamed.get(name, name)).removeprefix(_NEGATED) for name in written]
+
+
+def _read_table(path: Path, index: Mapping[str, Any]) -> "pa.Table":
+    import pyarrow.compute as pc
+
+    from weakspot.core.guarded_table import read_table
+
+    table = read_table(path, links=False)
+    renamed = index.get("renamed_columns", {})
+    for place, name in enumerate(table.column_names):
+        if str(renamed.get(name, "")).startswith(_NEGATED):
+            table = table.set_column(place, name, pc.invert(table[name]))
+    return table.rename_columns(column_names(index, table.column_names)) if renamed else table
 
 
 def _write_table(table: "pa.Table", file: IO[bytes]) -> None:

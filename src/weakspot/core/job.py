@@ -14,16 +14,18 @@ import numpy as np
 import torch
 
 from weakspot._version import __version__
-from weakspot.core.checking import Checked, Usable
+from weakspot.core.answers import OutputCheck, too_large, try_model
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError, SubjectError
+from weakspot.core.inference_options import InferenceOptions, disagreement
 from weakspot.core.observation import Setting
 from weakspot.core.options import shortened
 from weakspot.core.probe import Probe
+from weakspot.core.sample_check import CheckedSource, ValidSubset
 from weakspot.core.source import Source, check_ids
 from weakspot.core.subject import Subject
-from weakspot.core.ways import Ways, disagreement
 
+MOST_THREADS = 1024
 _COMPARED = 256
 """Samples on which a faster way is compared with float32."""
 
@@ -49,6 +51,9 @@ class Execution:
         for name, least in (("batch_size", 1), ("shard_size", 1), ("workers", 0), ("threads", 1)):
             if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)}: expected {least} or more")
+        for name in ("workers", "threads"):  # the system ends a program that asks for more than it has
+            if (getattr(self, name) or 0) > MOST_THREADS:
+                raise ConfigError(f"{name} is {getattr(self, name)}: expected {MOST_THREADS} at most")
         if self.on_bad_sample not in ("stop", "skip"):
             raise ConfigError(f"on_bad_sample is {self.on_bad_sample!r}: choose 'stop' or 'skip'")
 
@@ -88,6 +93,7 @@ class Job:
         work: Path,
         *,
         device: torch.device | None = None,
+        answers: OutputCheck | None = None,
     ):
         check_ids(source)
         self.subject = subject
@@ -96,10 +102,12 @@ class Job:
         self.execution = execution
         self.batch_size = execution.batch_size
         """As asked for, until the GPU's memory turns out too small for it."""
-        self.setting, classes = _setting(subject, source)
+        outputs, layers, self.answers = try_model(subject, source, execution.batch_size, answers)
+        self.setting = Setting(subject.task, subject.scores, subject.classes, layers, source.ids)
+        classes = subject.class_count(outputs)
         _check_classes(subject, source, classes)
-        self.source = Checked(source, subject.task, classes, bounds=subject.bounds)
-        self._skipped = source.skipped if isinstance(source, Usable) else None
+        self.source = CheckedSource(source, subject.task, classes, bounds=subject.bounds)
+        self._skipped = source.skipped if isinstance(source, ValidSubset) else None
         self.probes = [_fresh(probe, self.setting) for probe in probes]
         for probe in self.probes:
             _check_fits(probe, subject)
@@ -108,10 +116,12 @@ class Job:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Which model and which data; None for a black box that was given no fingerprint."""
-        fingerprint = None
+        model: dict[str, Any] = {"subject": None}
         with suppress(ConfigError):
-            fingerprint = self.subject.fingerprint()
-        return {"subject": fingerprint, "data": self.source.fingerprint(), "samples": len(self.source.ids)}
+            model = {"subject": self.subject.fingerprint()}
+            if self.subject.identity().fingerprint != model["subject"]:
+                model["code_and_weights"] = self.subject.identity().fingerprint
+        return {**model, "data": self.source.fingerprint(), "samples": len(self.source.ids)}
 
     def probe_folder(self, index: int) -> Path:
         """Where the shards of a probe go: the name says what they depend on, so another plan never meets them."""
@@ -134,7 +144,7 @@ class Job:
         shell.subject = shell.source = None  # type: ignore[assignment]
         return shell
 
-    def filled(self, subject: Subject, source: Checked, work: Path) -> "Job":
+    def filled(self, subject: Subject, source: CheckedSource, work: Path) -> "Job":
         """A shell with model and data, whose shards go to a folder of another name."""
         whole = copy.copy(self)
         whole.subject, whole.source, whole._work = subject, source, work
@@ -163,7 +173,7 @@ class Job:
     def disagreement(self) -> dict[str, Any] | None:
         """How the model is run faster than as it is, and how far that lies from float32 on the first samples."""
         subject = self.subject
-        if subject.ways == Ways():
+        if subject.ways == InferenceOptions():
             return None
         places = np.arange(min(_COMPARED, len(self.source.ids)))
         pieces = np.split(places, range(self.batch_size, len(places), self.batch_size))
@@ -176,10 +186,7 @@ class Job:
     def halve_batches(self, reason: Exception) -> None:
         """Go on with batches of half the size; where that cannot be, say what the user can do."""
         if self.batch_size == 1:
-            raise SubjectError(
-                f"one sample alone does not fit into the memory of {self.subject.device}: {reason}; ask for fewer "
-                "layers at once, give smaller inputs, or use device='cpu'"
-            ) from reason
+            raise too_large(self.subject, reason) from reason
         self.batch_size //= 2
         self.subject.forget_replays()
 
@@ -190,6 +197,7 @@ class Job:
             **self.identity,
             **({} if self._skipped is None else {"skipped": self._skipped}),
             **({} if self.disagreement is None else {"ways": self.disagreement}),
+            **({} if self.answers.digest else {"answers": {"same_each_time": False, **self.answers.record()}}),
             "execution": replace(self.execution, batch_size=self.batch_size).record(self.device),
             "versions": versions(),
         }
@@ -199,12 +207,6 @@ def versions() -> dict[str, str]:
     """What computed the numbers."""
     installed = {name: version(name) for name in ("torch", "numpy")}
     return {"weakspot": __version__, "python": platform.python_version(), **installed}
-
-
-def _setting(subject: Subject, source: Source) -> tuple[Setting, int | None]:
-    """What stays the same, and how many classes there are: one sample shows it."""
-    outputs, layers = subject.tried(source.read(np.arange(1)).inputs)
-    return Setting(subject.task, subject.scores, subject.classes, layers, source.ids), subject.class_count(outputs)
 
 
 def _check_classes(subject: Subject, source: Source, count: int | None) -> None:

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from weakspot.core.errors import DataError, ProbeError
+from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.layers import Layer, Point
 from weakspot.core.look import Look
 from weakspot.core.needs import Attribution
-from weakspot.core.soundness import Soundness
 from weakspot.core.taps import Captured, Channels, Layout, Tap, taken_at
 from weakspot.core.tasks import Scores, Task, predicted, probabilities, right
 
@@ -132,7 +132,7 @@ class Pass:
     relevance: Mapping[Point, Tensor]
     answers: Answers
     place: int = 0
-    soundness: Soundness = field(default_factory=Soundness, repr=False)
+    finite_check: FiniteCheck = field(default_factory=FiniteCheck, repr=False)
     _channels: dict[Tap, Channels] = field(default_factory=dict, repr=False)
 
     def channels(self, tap: Tap) -> Channels:
@@ -143,7 +143,7 @@ class Pass:
 
     def _plain(self, tap: Tap) -> Channels:
         channels = self.captured.channels(self.setting.layout(tap))
-        self.soundness.note(channels.mean, self.batch.ids, channels.layout.place)
+        self.finite_check.note(channels.mean, self.batch.ids, channels.layout.place)
         return channels
 
     def _scaled(self, tap: Tap) -> Channels:
@@ -164,12 +164,12 @@ class Pass:
         """Which are answered rightly."""
         return right(self.outputs, self.batch.known_targets, self.setting.task, self.setting.scores)
 
-    def note_soundness(self) -> None:
+    def note_finite_check(self) -> None:
         """Have what came out, whole maps and relevance asked about; channel means are when they are put together."""
-        self.soundness.note(self.outputs, self.batch.ids, lambda column: "its answer")
+        self.finite_check.note(self.outputs, self.batch.ids, lambda column: "its answer")
         for kind, taken in (("", self.captured.maps), ("the relevance of ", self.relevance)):
             for point, values in taken.items():
-                self.soundness.note(values, self.batch.ids, partial(_named, f"{kind}layer {point.label}"))
+                self.finite_check.note(values, self.batch.ids, partial(_named, f"{kind}layer {point.label}"))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from weakspot._version import __version__
-from weakspot.core.checking import Usable
+from weakspot.core.answer_book import AnswerBook
 from weakspot.core.digest import digest
 from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ConfigError, DataError, RunError
@@ -17,10 +17,11 @@ from weakspot.core.finding import Finding
 from weakspot.core.job import Execution, Job
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.run import Run
+from weakspot.core.sample_check import ValidSubset
 from weakspot.core.source import Source, splits_behind, with_made_splits
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
-from weakspot.core.threads import settled
+from weakspot.core.threads import settled, torch_threads
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class Plan:
             empty = [split for split in behind if not len(data[split].ids)]
             if empty:
                 raise DataError(f"{self.names[step.key]} needs the split {empty[0]!r}, which has no samples")
-            step.probe.check_splits(step.split, step.options, data)
+            upstream = {name: needed.split for name, needed in step.upstream.items()}
+            step.probe.check_splits(step.split, step.options, data, upstream)
 
     def run(
         self,
@@ -106,37 +108,55 @@ class Plan:
         self.check(data)
         for step in self.steps:
             step.probe.check_task(subject.task, step.options)
-        worker, found = engine or LocalEngine(), dict[str, Finding]()
+        worker = engine or LocalEngine()
         with run.locked(), subject.borrowed():
             how = settled(execution or Execution(), run.folder / "work", worker.usual_threads)
-            model, there = subject.fingerprint(), findings_by_request(run)
-            usable = self._usable(subject, data, run, how, progress or Silent())
-            data = with_made_splits(usable, [*(step.split for step in self.steps), *_made_before(run, usable)])
-            noted = {split: described(source) for split, source in data.items()}
-            run.describe(
-                subject=subject.describe(), data=noted, asked=[self.names[key] for key in self.asked_in_order()]
-            )
-            for planned in self.passes():
-                source = data[planned.split]
-                missing = []
-                for step in planned.steps:
-                    old = there.get(request_of(step, found, model, source.fingerprint()))
-                    if old is None:
-                        missing.append(step)
-                    else:
-                        found[step.key] = old if old.name == self.names[step.key] else self._keep(step, old, run)
-                if missing:
-                    probes, device = [step.build(found) for step in missing], worker.device(subject)
-                    job = Job(subject, source, probes, how, run.folder / "work", device=device)
-                    label = f"{planned.split}: {len(missing)} question{'s' if len(missing) > 1 else ''}"
-                    run_job(job, engine=worker, progress=progress, label=label)
-                    for index, step in enumerate(missing):
-                        found[step.key] = self._keep(step, finish(job, index), run)
-                        remove_folder(job.probe_folder(index))
-            remove_folder(run.folder / "work")
+            with AnswerBook(subject, how, run.manifest().get("answers"), progress) as book:
+                usable = self._valid(subject, data, run, how, progress or Silent())
+                data = with_made_splits(usable, [*(step.split for step in self.steps), *_made_before(run, usable)])
+                book.check(data)
+                run.note_answers(book.record())
+                noted = {split: described(source) for split, source in data.items()}
+                asked = [self.names[key] for key in self.asked_in_order()]
+                run.describe(subject=subject.describe(), data=noted, asked=asked)
+                return self._work_off(subject, data, run, how, worker, book, progress)
+
+    def _work_off(
+        self,
+        subject: Subject,
+        data: Mapping[str, Source],
+        run: Run,
+        how: Execution,
+        worker: Engine,
+        book: AnswerBook,
+        progress: Progress | None,
+    ) -> list[Finding]:
+        """All passes, one after the other: what fits is used again, the rest is found out."""
+        found, model, there = dict[str, Finding](), subject.fingerprint(), findings_by_request(run)
+        for planned in self.passes():
+            source = data[planned.split]
+            missing = []
+            for step in planned.steps:
+                old = there.get(request_of(step, found, model, source.fingerprint()))
+                if old is None:
+                    missing.append(step)
+                else:
+                    found[step.key] = old if old.name == self.names[step.key] else self._keep(step, old, run)
+            if missing:
+                probes, device = [step.build(found) for step in missing], worker.device(subject)
+                with torch_threads(how.threads):
+                    job = Job(subject, source, probes, how, run.folder / "work", device=device, answers=book.of(source))
+                book.note(job)
+                run.note_answers(book.record())
+                label = f"{planned.split}: {len(missing)} question{'s' if len(missing) > 1 else ''}"
+                run_job(job, engine=worker, progress=progress, label=label)
+                for index, step in enumerate(missing):
+                    found[step.key] = self._keep(step, finish(job, index), run)
+                    remove_folder(job.probe_folder(index))
+        remove_folder(run.folder / "work")
         return [found[step.key] for step in self.steps]
 
-    def _usable(
+    def _valid(
         self, subject: Subject, data: Mapping[str, Source], run: Run, how: Execution, progress: Progress
     ) -> Mapping[str, Source]:
         """The data without bad samples, where they are to be skipped; what is known from before is not read again."""
@@ -147,7 +167,7 @@ class Plan:
         usable: dict[str, Source] = {}
         for split, source in data.items():
             noted = before["data"].get(split, {}) if same_model else {}
-            again = Usable(source, noted["skipped"]) if "skipped" in noted else source
+            again = ValidSubset(source, noted["skipped"]) if "skipped" in noted else source
             known = "skipped" in noted and again.fingerprint() == noted["fingerprint"]
             usable[split] = again if known else leave_out_bad(subject, source, how, progress)
         return usable
@@ -167,7 +187,7 @@ def _made_before(run: Run, data: Mapping[str, Source]) -> list[str]:
 def described(source: Source) -> dict[str, Any]:
     """What a Run notes of a split."""
     noted = {"fingerprint": source.fingerprint(), "samples": len(source.ids)}
-    return {**noted, "skipped": source.skipped} if isinstance(source, Usable) else noted
+    return {**noted, "skipped": source.skipped} if isinstance(source, ValidSubset) else noted
 
 
 def _with_upstream(step: Step) -> Iterator[Step]:
@@ -180,7 +200,9 @@ def _names(steps: Sequence[Step]) -> dict[str, str]:
     """The probe's name, with the split where it is not the usual one, and a piece of the key where that is taken."""
     names: dict[str, str] = {}
     for step in steps:
-        name = step.probe.name() + (f"-{step.split}" if step.split != step.probe.split else "")
+        name = step.probe.name() + (
+            f"-{step.split}" if step.split != step.probe.split and step.probe.name_says_split else ""
+        )
         names[step.key] = f"{name}-{step.key[:6]}" if name in names.values() else name
     return names
 

@@ -13,10 +13,11 @@ import torch
 
 from weakspot.core.digest import canonical, class_code
 from weakspot.core.errors import ConfigError, ProbeError
-from weakspot.core.finding import Finding, table_of
+from weakspot.core.finding import Estimate, Finding, table_of
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Batch, Observation, Setting
 from weakspot.core.options import checked, refuse_unknown
+from weakspot.core.outputs import Outputs
 from weakspot.core.rows import RowTable, RowWriter
 from weakspot.core.source import Source
 from weakspot.core.state import declared
@@ -67,19 +68,28 @@ class Rows:
 class Probe(ABC):
     """One question. Subclasses are keyword-only dataclasses by themselves: annotated attributes are options.
 
-    Declare state with `Sum`, `Min`, `Max`, `Either` or `Rows`, say what you need, fold each observation into the state,
-    and make the Finding from it. No device logic, plotting or files: the frame does that.
+    Declare state with `Sum`, `Min`, `Max`, `LogicalOr` or `Rows`, say what you need, fold each observation into the
+    state, and make the Finding from it. No device logic, plotting or files: the frame does that.
 
     tasks: the kinds of subject the question makes sense for.
     split: the data it is asked about unless a step says otherwise.
+    name_says_split: whether the Finding about another split than that is named after it, as in `name-train`.
+    outputs: what its Finding holds: numbers, columns, arrays, figures and sentences, with units and directions.
     """
 
     tasks: ClassVar[tuple[Task, ...]] = TASKS
     split: ClassVar[str] = "test"
+    name_says_split: ClassVar[bool] = True
+    outputs: ClassVar[Outputs] = Outputs()
     setting: Setting
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if not isinstance(cls.outputs, Outputs):
+            raise ProbeError(
+                f"{cls.__name__}.outputs is a {type(cls.outputs).__name__}: expected weakspot.Outputs, which declares "
+                "what the Finding holds; give your state or option another name"
+            )
         written = cls.__doc__
         dataclass(kw_only=True, eq=False)(cls)
         cls.__doc__ = written  # a dataclass makes one up where there is none
@@ -103,8 +113,13 @@ class Probe(ABC):
             raise ConfigError(f"{cls.name()} examines {' or '.join(cls.tasks)}, the subject's task is {task}")
 
     @classmethod  # noqa: B027 - most probes may be asked of any data
-    def check_splits(cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source]) -> None:
-        """Refuse data that the question must not be asked of, before anything runs."""
+    def check_splits(
+        cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source], upstream: Mapping[str, str]
+    ) -> None:
+        """Refuse data that the question must not be asked of, before anything runs.
+
+        upstream: the split of each step that the question is built from, by the option that it fills.
+        """
 
     @property
     def tap(self) -> Tap | None:
@@ -131,10 +146,16 @@ class Probe(ABC):
     def finish(self) -> Finding:
         """Make the Finding from the merged state; `self.setting` knows the ids, layers and classes."""
 
-    def finding(self, *, table: Mapping[str, Any] | None = None, **parts: Any) -> Finding:
-        """A Finding under this probe's name; `table` by columns, `about` the first line of the docstring."""
+    def finding(
+        self, *, summary: Mapping[str, Estimate] | None = None, table: Mapping[str, Any] | None = None, **parts: Any
+    ) -> Finding:
+        """A Finding under this probe's name; `table` by columns, `about` the first line of the docstring.
+
+        A number of the summary that says nothing about itself gets the declared words.
+        """
         about = (type(self).__doc__ or "").strip().partition("\n")[0]
-        return Finding(name=self.name(), about=about, table=None if table is None else table_of(table), **parts)
+        numbers, rows = self.outputs.described(summary or {}), None if table is None else table_of(table)
+        return Finding(name=self.name(), about=about, summary=numbers, table=rows, outputs=self.outputs, **parts)
 
     def identity(self) -> dict[str, Any]:
         """What is asked: the probe, the code it is written in, and its options."""

@@ -14,9 +14,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from weakspot.core.async_copy import AsyncCopy
 from weakspot.core.errors import ProbeError
-from weakspot.core.fetching import Fetched
 from weakspot.core.files import writing
+from weakspot.core.guarded_open import check_plain, open_plain, read_json
 
 SAMPLE = "sample"
 _BLOCK = 1 << 20
@@ -47,7 +48,7 @@ class RowWriter:
         self._columns: dict[str, Column] = {}
         self._empty: dict[str, Column] = {}
         """What appends without records looked like; it counts only where no others come."""
-        self._fetched: deque[Fetched] = deque()
+        self._fetched: deque[AsyncCopy] = deque()
         self._count = 0
         self._last = -1
         self._sorted = True
@@ -57,7 +58,7 @@ class RowWriter:
         taken = sorted({SAMPLE, "json"} & columns.keys())
         if taken:
             raise ProbeError(f"rows {self._name!r}: the name {taken[0]!r} is taken, call the column something else")
-        fetched = Fetched({SAMPLE: np.asarray(positions, dtype=np.int64), **columns})
+        fetched = AsyncCopy({SAMPLE: np.asarray(positions, dtype=np.int64), **columns})
         arrays = fetched.arrays
         if not len(positions):
             self._empty = {key: Column(array.dtype.str, tuple(array.shape[1:])) for key, array in arrays.items()}
@@ -73,7 +74,7 @@ class RowWriter:
         self._last = int(arrays[SAMPLE][-1])
         self._count += len(positions)
 
-    def _write_those(self, due: Callable[[Fetched], bool]) -> None:
+    def _write_those(self, due: Callable[[AsyncCopy], bool]) -> None:
         """Write what was appended first, as long as it is due."""
         with writing(self._folder):
             while self._fetched and due(self._fetched[0]):
@@ -134,6 +135,7 @@ def map_column(path: Path, column: Column, count: int) -> np.ndarray:
     shape = (count, *column.shape)
     if count == 0 or column.record_bytes == 0:
         return np.zeros(shape, dtype=column.dtype)
+    check_plain(path, links=False)
     return np.memmap(path, dtype=column.dtype, mode="r", shape=shape)
 
 
@@ -144,7 +146,7 @@ class RowTable(Mapping[str, np.ndarray]):
         self._name = name
         self._scratch = scratch
         self._ids = ids
-        self._indexes = [(folder, json.loads((folder / f"{name}.json").read_text())) for folder in shards]
+        self._indexes = [(folder, read_json(folder / f"{name}.json", links=False)) for folder in shards]
         self._columns: dict[str, Column] = {}
         for folder, index in sorted(self._indexes, key=lambda entry: entry[1]["count"] == 0):
             for key, (dtype, shape) in index["columns"].items():
@@ -182,7 +184,7 @@ class RowTable(Mapping[str, np.ndarray]):
         with partial.open("wb") as target:
             for folder, index in self._indexes:
                 if index["count"]:
-                    with (folder / f"{self._name}.{column}").open("rb") as source:
+                    with open_plain(folder / f"{self._name}.{column}", links=False) as source:
                         shutil.copyfileobj(source, target, _BLOCK)
         partial.replace(path)
 

@@ -11,11 +11,16 @@ from typing import Any
 
 from weakspot.core.errors import RunBusy, RunError
 from weakspot.core.files import tidy, write_text, writing
-from weakspot.core.finding import Finding, check_name, read_index, verify
+from weakspot.core.finding import WORDS, Finding, check_name, read_index, verify
+from weakspot.core.guarded_open import open_plain
 
 FORMAT = "weakspot-run"
 VERSION = 1
 MANIFEST = "run.json"
+
+_PARTS = {"subject": dict, "data": dict, "findings": dict, "asked": list}
+_OF_SUBJECT = {"model": str, "fingerprint": str, "task": str, "classes": list}
+_OF_SPLIT = {"fingerprint": str, "samples": int, "skipped": dict}
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From a manifest of version n to one of version n + 1."""
@@ -52,8 +57,12 @@ class Run:
         return run
 
     def manifest(self) -> dict[str, Any]:
-        """What `run.json` says, brought up to this version's form."""
-        return read_index(self.folder / MANIFEST, FORMAT, VERSION, UPGRADES)
+        """What `run.json` says, brought up to this version's form, with every part of the kind that the format says."""
+        manifest = read_index(self.folder / MANIFEST, FORMAT, VERSION, UPGRADES)
+        odd = next(_odd_parts(manifest), None)
+        if odd is not None:
+            raise RunError(f"{self.folder / MANIFEST} is damaged: {odd}; restore it or examine again")
+        return manifest
 
     def names(self) -> list[str]:
         """The names of the Findings, in the order in which they were made."""
@@ -65,7 +74,7 @@ class Run:
     def __getitem__(self, name: str) -> Finding:
         if name not in self.manifest()["findings"]:
             raise RunError(f"{self.folder} has no Finding {name!r}; it has: {', '.join(self.names()) or 'none yet'}")
-        return Finding.load(self.finding_folder(name))
+        return Finding.load(self.own_folder(name))
 
     def __iter__(self) -> Iterator[Finding]:
         return (self[name] for name in self.names())
@@ -77,9 +86,9 @@ class Run:
 
     def verified(self, name: str) -> Finding:
         """A Finding of which every byte is as the manifest says."""
-        verify(self.finding_folder(name))
+        verify(self.own_folder(name))
         finding = self[name]
-        if finding.digest != self.manifest()["findings"][name]:
+        if finding.digest != self.manifest()["findings"][name] or finding.name != name:
             raise RunError(f"{self.finding_folder(name)} is not the Finding that the manifest names: examine again")
         return finding
 
@@ -88,13 +97,21 @@ class Run:
         check_name(name)
         return self.folder / "findings" / name
 
+    def own_folder(self, name: str) -> Path:
+        """Where a Finding of that name lies, in the Run itself: a link could lead anywhere."""
+        folder = self.finding_folder(name)
+        for place in (folder.parent, folder):
+            if place.is_symlink():
+                raise RunError(f"{name} is damaged: {place} is a link, and leads out of the Run; copy it into the Run")
+        return folder
+
     def work_folder(self, key: str) -> Path:
         """Where the finished shards of an unfinished probe lie."""
         return self.folder / "work" / key
 
     def save(self, finding: Finding) -> None:
         """Keep a Finding: first its folder, then its line in the manifest."""
-        finding.save(self.finding_folder(finding.name))
+        finding.save(self.own_folder(finding.name))
         manifest = self.manifest()
         manifest["findings"][finding.name] = finding.digest
         self._write(manifest)
@@ -105,11 +122,18 @@ class Run:
         names = list(dict.fromkeys([*before.get("asked", []), *asked]))
         self._write({**before, "subject": subject, "data": data, "asked": names})
 
+    def note_answers(self, answers: Mapping[str, Any]) -> None:
+        """Note in the manifest what models answered to a few samples, so that a changed one is noticed."""
+        before = self.manifest()
+        if before.get("answers") != answers:
+            self._write({**before, "answers": answers})
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep a second process from writing to the same Run; reading needs no lock."""
-        with writing(self.folder):
-            file = (self.folder / ".lock").open("a+")
+        path = self.folder / ".lock"
+        with writing(path):  # a Run from elsewhere may hold a link, and what it leads to is not to be changed
+            file = open_plain(path, links=False, flags=os.O_RDWR | os.O_CREAT, mode="r+")
         with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,10 +151,30 @@ class Run:
             yield
 
     def _write(self, manifest: Mapping[str, Any]) -> None:
-        parts = {key: manifest[key] for key in ("subject", "data", "asked", "findings") if key in manifest}
+        parts = {key: manifest[key] for key in ("subject", "data", "answers", "asked", "findings") if key in manifest}
         ordered = {"format": FORMAT, "version": VERSION, **parts}
         write_text(self.folder / MANIFEST, json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
 
 
 def _occupied(folder: Path) -> bool:
     return any(not path.name.startswith(".") for path in folder.iterdir())
+
+
+def _odd_parts(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What of a manifest is of another kind than the format says, the outermost first."""
+    yield from _others("", {"asked": [], **manifest}, _PARTS)
+    subject, data, findings = manifest["subject"], manifest["data"], manifest["findings"]
+    yield from _others("findings.", findings, dict.fromkeys(findings, str))
+    yield from _others("data.", data, dict.fromkeys(data, dict))
+    for name, split in data.items():
+        yield from _others(f"data.{name}.", split, _OF_SPLIT, needed=False)
+    yield from _others("subject.", subject, _OF_SUBJECT, needed=False)
+    for key, names in (("asked", manifest.get("asked", [])), ("subject.classes", subject.get("classes") or [])):
+        if not all(isinstance(name, str) for name in names):
+            yield f"{key} holds something else than names"
+
+
+def _others(path: str, held: Mapping[str, Any], kinds: Mapping[str, type], *, needed: bool = True) -> Iterator[str]:
+    for key, kind in kinds.items():
+        if not isinstance(held.get(key), kind) and (needed or held.get(key) is not None):
+            yield f"{path}{key} is no {WORDS[kind]}"

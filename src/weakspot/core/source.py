@@ -1,6 +1,6 @@
 """Where samples come from: an interface. The sources themselves are in `weakspot.data`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from threading import Lock
@@ -121,20 +121,26 @@ def check_ids(source: Source) -> None:
         seen: set[str] = set()
         twice = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise DataError(f"two samples have the id {twice!r}: ids must be unique")
-    odd = next((name for name in ids if not _is_text(name)), None)
+    odd = next((name for name in ids if not is_text(name)), None)
     if odd is not None:
         raise DataError(f"the id {odd!r} is no text that can be written to a file: give the sample another name")
 
 
-def _is_text(name: object) -> bool:
+def is_text(name: object) -> bool:
+    """Whether something is text that can be written to a file."""
     try:
         return bool(isinstance(name, str) and (name.isascii() or name.encode()))
     except UnicodeEncodeError:  # half of a surrogate pair, as file names that are no UTF-8 are given
         return False
 
 
-def read_ahead(read: Callable[[np.ndarray], Read], batches: Sequence[np.ndarray], workers: int) -> Iterator[Read]:
-    """`read` of each batch in order, done by `workers` threads while earlier ones are in use; 0 reads as it goes."""
+def read_ahead(
+    read: Callable[[np.ndarray], Read], batches: Sequence[np.ndarray], workers: int
+) -> Generator[Read, None, None]:
+    """`read` of each batch in order, done by `workers` threads while earlier ones are in use; 0 reads as it goes.
+
+    Close it where an error may end its use early: until then the threads wait.
+    """
     if workers == 0:
         yield from map(read, batches)
         return

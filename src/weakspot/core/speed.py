@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 from weakspot.core.errors import WeakspotError
+from weakspot.core.inference_options import InferenceOptions, disagreement
 from weakspot.core.look import Forward
 from weakspot.core.subject import Subject
-from weakspot.core.ways import Ways, disagreement
 
 ALL_WAYS = {
-    "as it is": Ways(),
-    "channels_last": Ways(channels_last=True),
-    "bf16": Ways(precision="bf16"),
-    "bf16, channels_last": Ways(precision="bf16", channels_last=True),
-    "compile": Ways(compile=True),
+    "as it is": InferenceOptions(),
+    "channels_last": InferenceOptions(channels_last=True),
+    "bf16": InferenceOptions(precision="bf16"),
+    "bf16, channels_last": InferenceOptions(precision="bf16", channels_last=True),
+    "compile": InferenceOptions(compile=True),
 }
 _REPEATS = 5
 
@@ -45,7 +45,7 @@ class Tried:
         return self.slowest is None or self.fastest is None or not self.slowest <= 1 <= self.fastest
 
 
-def try_ways(subject: Subject, inputs: Tensor, *, compile: bool = False) -> Iterator[Tried]:
+def try_inference_options(subject: Subject, inputs: Tensor, *, compile: bool = False) -> Iterator[Tried]:
     """Run one batch five times in every way, by turns with the plain way: other work on the machine then slows both.
 
     `compile` can take a minute, so only where asked.
@@ -54,7 +54,7 @@ def try_ways(subject: Subject, inputs: Tensor, *, compile: bool = False) -> Iter
     for name, ways in ALL_WAYS.items():
         if ways.compile and not compile:
             continue
-        twin = subject.in_ways(ways)
+        twin = subject.with_inference_options(ways)
         try:
             with twin.borrowed() as plain, torch.no_grad():
                 quick = twin.quick(compiled=True)
@@ -67,7 +67,7 @@ def try_ways(subject: Subject, inputs: Tensor, *, compile: bool = False) -> Iter
 
 def _timed(way: str, plain: Forward, quick: Forward, inputs: Tensor, changed: dict[str, float]) -> Tried:
     """The best rate of a few runs, and how each run compares with one in the plain way just before."""
-    if ALL_WAYS[way] == Ways():
+    if ALL_WAYS[way] == InferenceOptions():
         best = min(_seconds(quick, inputs) for _ in range(_REPEATS))
         return Tried(way, len(inputs) / best, 1.0, changed)
     turns = [(_seconds(plain, inputs), _seconds(quick, inputs)) for _ in range(_REPEATS)]

@@ -42,7 +42,7 @@ class State:
     @staticmethod
     def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """The state of both parts together."""
-        raise TypeError("use Sum, Min, Max or Either")
+        raise TypeError("use Sum, Min, Max or LogicalOr")
 
 
 class Sum(State):
@@ -78,7 +78,7 @@ class Max(State):
         return np.asarray(np.maximum(first, second))
 
 
-class Either(State):
+class LogicalOr(State):
     """True once it was true."""
 
     identity = False

@@ -1,25 +1,36 @@
 """The Subject: the model under test, and the only place that knows about its normalisation, device and outputs."""
 
 import copy
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weakspot.core.digest import canonical, digest
+from weakspot.core.code import CodeTrace
+from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, SubjectError
+from weakspot.core.inference_options import InferenceOptions, Precision
 from weakspot.core.layers import Layer, list_layers
+from weakspot.core.lending import given_back, move
 from weakspot.core.look import Forward
+from weakspot.core.options import shortened
 from weakspot.core.replay import Replays
+from weakspot.core.source import is_text
 from weakspot.core.tasks import TASKS, Scores, Task
-from weakspot.core.ways import Precision, Ways
 
+MOST_CLASSES = 1_000_000
 OutputChoice = str | int | Callable[[Any], Tensor]
+
+
+class Identity(NamedTuple):
+    """What tells a model from others, and what could not be looked at for it."""
+
+    fingerprint: str
+    unknown: tuple[str, ...]
 
 
 class Subject:
@@ -42,7 +53,7 @@ class Subject:
     channels_last: hand it images with the channels innermost in memory, which suits most convolutions.
         What these three change is measured against plain float32 and noted in every Finding; relevance is always
         worked out in float32.
-    fingerprint: names a black box and its version; a module is fingerprinted by its weights and structure.
+    fingerprint: names a black box and its version; a module is fingerprinted by its weights, structure and code.
     """
 
     def __init__(
@@ -84,11 +95,12 @@ class Subject:
         self._preprocess = preprocess
         self._forward = forward
         self._fingerprint = fingerprint
-        self.ways = Ways(precision, compile, channels_last)
+        self.ways = InferenceOptions(precision, compile, channels_last)
         self._compiled: Any = None
         self._cuda_graphs = cuda_graphs and self.device.type == "cuda"
         self._lent = False
-        self._known: str | None = None
+        self._known: Identity | None = None
+        self._mark: str | None = None
         self.replays: Replays | None = None
         """The recorded passes, while the model is borrowed and where `cuda_graphs` asks for them."""
 
@@ -98,32 +110,58 @@ class Subject:
         return isinstance(self.model, nn.Module) and self._forward is None
 
     def fingerprint(self) -> str:
-        """Changes whenever weights, structure, pre-processing or the choice of output change.
+        """Changes whenever weights, structure, code, pre-processing or the choice of output change.
+
+        The code is that of the user's own classes and functions, with the values they find, see `weakspot.core.code`;
+        installed packages count by name and version.
+        """
+        known = self.identity().fingerprint
+        return known if self._mark is None else digest([known, self._mark])
+
+    def identity(self) -> Identity:
+        """The fingerprint without what a Run knows besides, and what could not be looked at for it.
 
         While the model is borrowed it is worked out once: a forward may write to buffers, which are put back later.
         """
         if self._known is None:
-            worked_out = self._work_out_fingerprint()
+            worked_out = self._work_out_identity()
             self._known = worked_out if self._lent else None
             return worked_out
         return self._known
 
-    def _work_out_fingerprint(self) -> str:
+    def tell_apart(self, mark: str | None) -> None:
+        """Be another model than the one of the same identity that answered otherwise; None to be that one again."""
+        self._mark = mark
+
+    def _work_out_identity(self) -> Identity:
         if self._fingerprint is None and not isinstance(self.model, nn.Module):
             raise ConfigError(
                 "a callable has no weights to tell one version from another, so its results could be mixed up: give "
                 "the subject fingerprint='name and version'"
             )
-        identity = self._fingerprint or _module_fingerprint(self.model)  # type: ignore[arg-type]
-        adapters = [self._output, self._preprocess, self._forward, self.bounds, self.scores]
-        ways = [] if self.ways == Ways() else [self.ways]
-        return digest([identity, self.task, self.classes, *map(_adapter_identity, adapters), *ways])
+        trace = CodeTrace(every_method=self._forward is not None)
+        if self._fingerprint is not None and not hasattr(self.model, "fingerprint"):
+            trace.unknown.add("model: all of it, known by the name that it was given alone")
+        model = trace.of(self.model, "model") if self._fingerprint is None else self._fingerprint
+        given = {"output": self._output, "preprocess": self._preprocess, "forward": self._forward}
+        adapters = [trace.of(value, name) for name, value in given.items()]
+        ways = [] if self.ways == InferenceOptions() else [self.ways]
+        told = trace.digest(model, self.task, self.classes, self.bounds, self.scores, adapters, ways)
+        return Identity(told, tuple(sorted(trace.unknown)))
 
     def describe(self) -> dict[str, Any]:
         """What a Run notes of its subject."""
         named = getattr(self.model, "__qualname__", type(self.model).__qualname__)
         classes = list(self.classes) if self.classes else None
-        return {"model": named, "fingerprint": self.fingerprint(), "task": self.task, "classes": classes}
+        known, unknown = self.identity()
+        return {
+            "model": named,
+            "fingerprint": self.fingerprint(),
+            **({} if self._mark is None else {"code_and_weights": known}),
+            "task": self.task,
+            "classes": classes,
+            **({"not_fingerprinted": list(unknown)} if unknown else {}),
+        }
 
     def forward(self, inputs: Tensor) -> Tensor:
         """One complete prediction for a batch: pre-process, run, pick the output."""
@@ -136,7 +174,7 @@ class Subject:
 
     def quick(self, *, compiled: bool) -> Forward:
         """The forward in the ways the subject asks for; `compiled` where nothing watches the model's operations."""
-        if self.ways == Ways():
+        if self.ways == InferenceOptions():
             return self.forward
         if not (compiled and self.ways.compile):
             return partial(self._quick, self.model)
@@ -158,13 +196,21 @@ class Subject:
 
     def _run(self, model: Any, inputs: Tensor, lay_out: Callable[[Tensor], Tensor]) -> Tensor:
         prepared = lay_out(self.prepared(inputs))
-        raw = model(prepared) if self._forward is None else self._forward(model, prepared)
+        try:
+            raw = model(prepared) if self._forward is None else self._forward(model, prepared)
+        except SystemExit as error:  # it would end the examination as if all were well
+            raise SubjectError(
+                f"the model ended the program with sys.exit({error.code!r}): take that out of its forward, or raise an "
+                "exception that says what is wrong"
+            ) from error
         outputs = _pick(raw, self._output, inputs.device)
         if outputs.ndim == 0 or outputs.shape[0] != inputs.shape[0]:
             raise SubjectError(
                 f"the model gave outputs of shape {tuple(outputs.shape)} for {inputs.shape[0]} inputs: the first "
                 "dimension must count the inputs; pick the right tensor with output="
             )
+        if outputs.dtype == torch.bool or outputs.is_complex():
+            raise SubjectError(f"the model gave {outputs.dtype}, expected real numbers: convert what it returns")
         return outputs
 
     @contextmanager
@@ -177,11 +223,11 @@ class Subject:
             yield self.forward
             return
         with ExitStack() as stack:
-            stack.enter_context(_given_back(self.model))
+            stack.enter_context(given_back(self.model))
             stack.callback(self._return)
             self._lent, self.replays = True, Replays() if self._cuda_graphs else None
             self.model.eval()
-            _move(self.model, self.device, stack)
+            move(self.model, self.device, stack)
             yield self.forward
 
     def forget_replays(self) -> None:
@@ -191,11 +237,11 @@ class Subject:
     def with_model(self, model: nn.Module) -> "Subject":
         """The same subject with another model in its place, for instance one trained further."""
         twin = copy.copy(self)
-        twin.model, twin._fingerprint, twin._compiled = model, None, None
+        twin.model, twin._fingerprint, twin._compiled, twin._mark = model, None, None, None
         twin._return()
         return twin
 
-    def in_ways(self, ways: Ways) -> "Subject":
+    def with_inference_options(self, ways: InferenceOptions) -> "Subject":
         """The same subject, run in other ways."""
         twin = copy.copy(self)
         twin.ways, twin._compiled = ways, None
@@ -268,9 +314,14 @@ class Subject:
 def _class_names(classes: Sequence[str] | int | None) -> tuple[str, ...] | None:
     if classes is None:
         return None
+    if isinstance(classes, int) and classes > MOST_CLASSES:
+        raise ConfigError(f"classes is {classes:,}: expected {MOST_CLASSES:,} at most")
     names = tuple(map(str, range(classes))) if isinstance(classes, int) else tuple(classes)
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names) or not names:
-        raise ConfigError(f"classes must be different names, or how many there are; got {classes!r}")
+        raise ConfigError(f"classes must be different names, or how many there are; got {shortened(classes)}")
+    odd = next((name for name in names if not is_text(name)), None)
+    if odd is not None:
+        raise ConfigError(f"the class {odd!a} holds half of a surrogate pair, which is no text: give it another name")
     return names
 
 
@@ -330,46 +381,3 @@ def _describe_output(raw: Any) -> str:
     if isinstance(raw, Mapping):
         return f"a mapping with {', '.join(map(repr, raw))}"
     return f"a {type(raw).__name__} of {len(raw)}" if isinstance(raw, tuple | list) else f"a {type(raw).__name__}"
-
-
-def _adapter_identity(adapter: Any) -> Any:
-    return _module_fingerprint(adapter) if isinstance(adapter, nn.Module) else canonical(adapter)
-
-
-def _module_fingerprint(model: nn.Module) -> str:
-    sha = hashlib.sha256(f"{type(model).__module__}:{type(model).__qualname__}\n{model!r}".encode())
-    for name, tensor in sorted({**dict(model.named_parameters()), **dict(model.named_buffers())}.items()):
-        values = tensor.detach().cpu().contiguous()
-        sha.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
-        sha.update(np.ascontiguousarray(values.flatten().view(torch.uint8).numpy()).data)
-    return sha.hexdigest()
-
-
-@contextmanager
-def _given_back(model: nn.Module) -> Iterator[None]:
-    """Put training flags and buffers back, and notice if parameters were written to."""
-    training = [(module, module.training) for module in model.modules()]
-    named = [(module._buffers, dict(module._buffers)) for module in model.modules()]
-    values = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    versions = [(id(parameter), parameter._version) for parameter in model.parameters()]
-    try:
-        yield
-    finally:
-        for module, flag in training:
-            module.training = flag
-        for held, before in named:  # a forward may also put another tensor in a buffer's place
-            held.clear()
-            held.update(before)
-        with torch.no_grad():
-            for buffer, value in values:
-                if not torch.equal(buffer, value):
-                    buffer.copy_(value)
-    if versions != [(id(parameter), parameter._version) for parameter in model.parameters()]:
-        raise SubjectError("the model's parameters changed while it was examined: its forward must not train it")
-
-
-def _move(model: nn.Module, device: torch.device, stack: ExitStack) -> None:
-    first = next(model.parameters(), None)
-    if first is not None and first.device != device:
-        stack.callback(model.to, first.device)
-        model.to(device)

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from weakspot.core.files import write_text, writing
+from weakspot.core.guarded_open import read_json
 from weakspot.core.job import Execution
 
 _NOTE = "execution.json"
@@ -44,6 +45,6 @@ def settled(execution: Execution, work: Path, usual: int) -> Execution:
 def begun_with(work: Path) -> int | None:
     """The number of threads with which work was begun that is not finished yet."""
     with suppress(OSError, ValueError, TypeError, KeyError):
-        threads = json.loads((work / _NOTE).read_text(encoding="utf-8"))["threads"]
+        threads = read_json(work / _NOTE, links=False)["threads"]
         return threads if isinstance(threads, int) and threads > 0 else None
     return None

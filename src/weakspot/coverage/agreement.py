@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.rows import RowTable
+from weakspot.coverage import outputs as declared
 from weakspot.coverage.confidence import UNCERTAINTY
 from weakspot.coverage.footprints import Footprints
 from weakspot.coverage.reach import Cells, Reach
@@ -88,6 +89,8 @@ class CriteriaAgreement(Footprints):
     lsc: the Finding of `LikelihoodSurpriseCoverage` over them.
     dsc: the Finding of `DistanceSurpriseCoverage` over them.
     """
+
+    outputs = declared.CRITERIA_AGREEMENT
 
     subsets: int = 300
     size: int | None = None

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
+from weakspot.coverage import outputs as declared
 from weakspot.coverage.confidence import UNCERTAINTY
 from weakspot.coverage.counting import saturation_sizes
 from weakspot.coverage.footprints import Footprints
@@ -160,6 +161,8 @@ class NextInputs(Footprints):
     covered_leaders: the Finding of `TopNeurons` over them.
     """
 
+    outputs = declared.NEXT_INPUTS
+
     covered_neurons: Finding | None = None
     covered_sections: Finding | None = None
     covered_leaders: Finding | None = None
@@ -176,7 +179,7 @@ class NextInputs(Footprints):
         columns = {f"place_{name}": _places(order)[shown] + 1 for name, order in orders.items()}
         brings = {f"new_{name}": found.brings[_places(found.order)][shown] for name, found in greedy.items()}
         unsure = {name: np.asarray(rows[name])[shown] for name in UNCERTAINTY if name in rows}
-        known = {"wrong": np.asarray(rows["wrong"])[shown]} if "wrong" in rows else {}
+        known = {"correct": ~np.asarray(rows["wrong"])[shown]} if "wrong" in rows else {}
         summary, arrays = _against_errors(orders, np.asarray(rows["wrong"])) if "wrong" in rows else ({}, {})
         adding = {
             f"adding_{name}": Estimate(

@@ -8,6 +8,7 @@ from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.coverage import outputs as declared
 from weakspot.statistics import auroc, auroc_interval
 
 _ROUNDING = 1e-2
@@ -108,14 +109,16 @@ class Confidence(Probe):
     whether its outputs are logits or probabilities.
     """
 
+    outputs = declared.CONFIDENCE
+
     tasks = ("classification",)
 
     samples = Rows()
 
     def observe(self, seen: Observation) -> None:
         """Keep the scores, and whether the answer is right if that is known."""
-        known = {} if seen.batch.targets is None else {"right": seen.right}
-        self.samples.append(seen.ids, predicted=seen.predicted, **observed_scores(seen), **known)
+        known = {} if seen.batch.targets is None else {"correct": seen.right}
+        self.samples.append(seen.ids, prediction=seen.predicted, **observed_scores(seen), **known)
 
     def finish(self) -> Finding:
         """A row per sample; with labels, how well each score tells right from wrong."""
@@ -126,7 +129,7 @@ class Confidence(Probe):
             f"mean_{name}": Estimate(float(columns[name][order].mean()), about=f"mean of {name} over the samples")
             for name in UNCERTAINTY
         }
-        if "right" in columns:
+        if "correct" in columns:
             summary |= _separation(columns)
         summary["inputs"] = Estimate(rows.count, about="samples examined")
         return self.finding(summary=summary, table={"id": rows.ids, **columns})
@@ -134,7 +137,7 @@ class Confidence(Probe):
 
 def _separation(columns: dict[str, np.ndarray]) -> dict[str, Estimate]:
     """AUROC of each score, turned so that a higher one means less sure."""
-    wrong = ~columns["right"]
+    wrong = ~columns["correct"]
     count = int(wrong.sum())
     told = {"errors": Estimate(count, about="samples answered wrongly")}
     if not 0 < count < wrong.size:

@@ -20,6 +20,7 @@ from weakspot.core.probe import Probe
 from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
+from weakspot.coverage import outputs as declared
 from weakspot.coverage.clusters import Clustering, Index, check_clustering
 from weakspot.coverage.combinations import clusters_of
 from weakspot.coverage.importance_study import Choice, study_importance
@@ -57,8 +58,11 @@ class NeuronImportance(Probe):
     where: over "all" inputs, as the paper has it, or only over those answered rightly ("correct"), as its code does.
     priority: "cumulative" sums relevance as it is; "normalised" first divides each input's relevance by the sum of its
         magnitudes in the layers, so that confident answers count no more than others.
-    classes_by: whose sum an input's relevance joins: of the class that is "predicted", or of the true one ("target").
+    classes_by: whose sum an input's relevance joins: that of the predicted class ("prediction") or of the label
+        ("target").
     """
+
+    outputs = declared.NEURON_IMPORTANCE
 
     tasks = ("classification", "regression")
     split = "train"
@@ -67,7 +71,7 @@ class NeuronImportance(Probe):
     method: str = "lrp"
     where: Where = "all"
     priority: Priority = "cumulative"
-    classes_by: By = "predicted"
+    classes_by: By = "prediction"
 
     relevance = Sum()
     inputs = Sum()
@@ -104,7 +108,7 @@ class NeuronImportance(Probe):
         """Each input's class and how many there are; one for all where the answer is no class."""
         if self.setting.task != "classification":
             return torch.zeros(len(seen.ids), dtype=torch.int64, device=seen.outputs.device), 1
-        return (seen.predicted if self.classes_by == "predicted" else seen.targets.long()), seen.outputs.shape[1]
+        return (seen.predicted if self.classes_by == "prediction" else seen.targets.long()), seen.outputs.shape[1]
 
     def finish(self) -> Finding:
         """Neurons from the most to the least important."""
@@ -179,7 +183,7 @@ class ImportanceDrivenCoverage(LayerTraces):
     drop_zeros: whether to leave exact zeros out before clustering, as the released code does for dense layers.
     per_class: whether each class has important neurons and test inputs of its own; coverage is then their mean.
     clusters_per_class: whether each class clusters its own training inputs only; otherwise all of them.
-    classes_by: which class an input belongs to, the one that is "predicted" or the true one ("target").
+    classes_by: which class an input belongs to, the predicted one ("prediction") or the label ("target").
     share: of the positive relevance that "auto" neurons carry.
     inputs_each: training inputs per combination that "auto" leaves at least.
     layers: the layer, by default the penultimate.
@@ -195,6 +199,8 @@ class ImportanceDrivenCoverage(LayerTraces):
     examples: the Finding of `Pictures` over the training data.
     """
 
+    outputs = declared.IMPORTANCE_DRIVEN_COVERAGE
+
     tasks = ("classification", "regression")
     split = "test"
 
@@ -205,7 +211,7 @@ class ImportanceDrivenCoverage(LayerTraces):
     drop_zeros: bool = False
     per_class: bool = False
     clusters_per_class: bool = False
-    classes_by: By = "predicted"
+    classes_by: By = "prediction"
     share: float = 0.5
     inputs_each: int = 10
     method: str = "lrp"

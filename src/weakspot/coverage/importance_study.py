@@ -93,6 +93,11 @@ class ImportanceStudy:
 
 def study_importance(training: Traces, test: Traces, importance: Finding, choice: Choice) -> ImportanceStudy:
     """Neurons, clusters, combinations and holes of every group that has training inputs."""
+    if importance.summary["inputs"].value and not np.any(importance.arrays["relevance"]):
+        raise DataError(
+            "no relevance reaches any neuron of the layer, so none is important: queries and keys of attention only "
+            "weigh; choose another layer, or method: gradient"
+        )
     groups = []
     clusters = _Clusters(training, choice.clusters)
     for number, relevance in _relevances(importance, choice.per_class):

@@ -79,7 +79,8 @@ def _neurons(study: ImportanceStudy, names: Sequence[str] | None) -> Estimate:
     most = max(study.groups, key=lambda group: len(group.neurons))
     counts = [len(group.neurons) for group in study.groups]
     who = f"class {names[most.number]}: " if names else ""
-    return Estimate(f"{min(counts)} to {max(counts)}", about=f"important neurons per class; {who}{most.reason}")
+    about = f"important neurons of a class, {min(counts)} to {max(counts)}, here the most; {who}{most.reason}"
+    return Estimate(max(counts), about=about)
 
 
 def _clusters(study: ImportanceStudy) -> str:

@@ -18,6 +18,7 @@ from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
+from weakspot.coverage import outputs as declared
 from weakspot.coverage.counting import (
     class_parts,
     class_rows,
@@ -40,6 +41,8 @@ class NeuronCoverage(Probe):
     classes: predicted classes whose inputs' coverage to give besides, by name.
     baseline: the Finding of the same over training inputs, to be named beside.
     """
+
+    outputs = declared.NEURON_COVERAGE
 
     threshold: float = 0.75
     layers: Layers = "all"
@@ -77,6 +80,8 @@ class ActivationRanges(Probe):
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
     """
+
+    outputs = declared.ACTIVATION_RANGES
 
     split = "train"
 
@@ -133,6 +138,8 @@ class KMultisection(Probe):
     ranges: the Finding of `ActivationRanges` over the training data.
     baseline: the Finding of the same over training inputs, to be named beside.
     """
+
+    outputs = declared.K_MULTISECTION
 
     sections: int = 1000
     layers: Layers = "all"

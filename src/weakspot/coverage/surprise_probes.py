@@ -12,6 +12,7 @@ import numpy as np
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.step import Step
+from weakspot.coverage import outputs as declared
 from weakspot.coverage.counting import coverage_arrays, coverage_summary
 from weakspot.coverage.surprise import distance_surprise, likelihood_surprise_of, surprise_buckets
 from weakspot.coverage.traces import LayerTraces, Traces, class_names
@@ -61,8 +62,8 @@ class SurpriseCoverage(LayerTraces):
         scores, told, arrays = self.scores(training, test, same_inputs(test, training))
         bucket = surprise_buckets(scores, upper=self.upper, buckets=self.buckets, lower=self.lower)
         counts = np.bincount(bucket[bucket >= 0], minlength=self.buckets)
-        predicted = test.classes.get("predicted")
-        by_class = {} if predicted is None else self._by_class(bucket, predicted, training.classes["predicted"])
+        predicted = test.classes.get("prediction")
+        by_class = {} if predicted is None else self._by_class(bucket, predicted, training.classes["prediction"])
         return self.finding(
             summary={
                 **coverage_summary(counts, test.count, baseline=self.baseline),
@@ -72,7 +73,7 @@ class SurpriseCoverage(LayerTraces):
             },
             table={
                 "id": test.ids,
-                **({} if predicted is None else {"predicted": predicted}),
+                **({} if predicted is None else {"prediction": predicted}),
                 "surprise": scores,
                 "bucket": bucket,
             },
@@ -146,13 +147,15 @@ class DistanceSurpriseCoverage(SurpriseCoverage):
     baseline: the Finding of the same over training inputs, to be named beside.
     """
 
+    outputs = declared.DISTANCE_SURPRISE_COVERAGE
+
     tasks = ("classification",)
 
     def scores(
         self, training: Traces, test: Traces, leave_out: np.ndarray
     ) -> tuple[np.ndarray, dict[str, Estimate], dict[str, np.ndarray]]:
         """DSA of each test input."""
-        train, known = training.of_class("predicted"), test.of_class("predicted")
+        train, known = training.of_class("prediction"), test.of_class("prediction")
         scores = distance_surprise(training.in_order(), train, test.in_order(), known, leave_out=leave_out)
         never = int((~np.isin(known, train)).sum())
         about = "inputs of classes that no training input is predicted as: their surprise is infinite"
@@ -175,6 +178,8 @@ class LikelihoodSurpriseCoverage(SurpriseCoverage):
     baseline: the Finding of the same over training inputs, to be named beside.
     """
 
+    outputs = declared.LIKELIHOOD_SURPRISE_COVERAGE
+
     tasks = ("classification", "regression")
 
     upper: float = 2000.0
@@ -185,9 +190,9 @@ class LikelihoodSurpriseCoverage(SurpriseCoverage):
         """LSA of each test input, and what was made of each class's covariance."""
         found = likelihood_surprise_of(
             training.in_order(),
-            training.classes.get("predicted"),
+            training.classes.get("prediction"),
             test.in_order(),
-            test.classes.get("predicted"),
+            test.classes.get("prediction"),
             leave_out=leave_out,
         )
         names = class_names(self.setting, 1 + max(found.densities)) if training.classes else ["all inputs"]

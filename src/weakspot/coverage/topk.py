@@ -16,6 +16,7 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.state import Sum
 from weakspot.core.taps import Layers, Tap
+from weakspot.coverage import outputs as declared
 from weakspot.coverage.counting import (
     class_parts,
     class_rows,
@@ -40,6 +41,8 @@ class TopNeurons(Probe):
     classes: predicted classes whose inputs' coverage to give besides, by name.
     baseline: the Finding of the same over training inputs, to be named beside.
     """
+
+    outputs = declared.TOP_NEURONS
 
     top: int = 3
     layers: Layers = "all"

@@ -13,8 +13,9 @@ from weakspot.core.observation import Observation, Setting
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.taps import Layers, Tap
+from weakspot.coverage import outputs as declared
 
-By = Literal["predicted", "target"]
+By = Literal["prediction", "target"]
 """Which class an input belongs to: the one the subject answers, or the true one."""
 
 
@@ -26,6 +27,8 @@ class LayerTraces(Probe):
 
     layers: the layers, by default the penultimate; several stand side by side.
     """
+
+    outputs = declared.LAYER_TRACES
 
     split = "train"
 
@@ -42,7 +45,7 @@ class LayerTraces(Probe):
         """Keep the traces, and for a classifier the classes."""
         columns = {"trace": seen.channels(self.tap).mean}
         if self.setting.task == "classification":
-            columns["predicted"] = seen.predicted
+            columns["prediction"] = seen.predicted
             if seen.batch.targets is not None:
                 columns["target"] = seen.targets.long()
         self.traces.append(seen.ids, **columns)
@@ -54,7 +57,7 @@ class LayerTraces(Probe):
             "neurons": Estimate(rows["trace"].shape[1], about="values kept per input"),
             "inputs": Estimate(rows.count, about="samples examined"),
         }
-        classes = {name: rows[name] for name in ("predicted", "target") if name in rows}
+        classes = {name: rows[name] for name in ("prediction", "target") if name in rows}
         return self.finding(summary=summary, table={"id": rows.ids, **classes}, arrays={"trace": rows["trace"]})
 
 
@@ -73,7 +76,7 @@ class Traces:
     @classmethod
     def of_rows(cls, rows: RowTable) -> "Traces":
         """From the rows of a pass."""
-        classes = {name: np.asarray(rows[name]) for name in ("predicted", "target") if name in rows}
+        classes = {name: np.asarray(rows[name]) for name in ("prediction", "target") if name in rows}
         return cls._in_order(rows["trace"], rows.ids, classes)
 
     @classmethod
@@ -82,7 +85,7 @@ class Traces:
         if finding.table is None or "trace" not in finding.arrays:
             raise ProbeError(f"{finding.name} has no traces; examine again")
         table = finding.table
-        classes = {name: table[name].to_numpy() for name in ("predicted", "target") if name in table.column_names}
+        classes = {name: table[name].to_numpy() for name in ("prediction", "target") if name in table.column_names}
         return cls._in_order(finding.arrays["trace"], table["id"].to_pylist(), classes)
 
     @classmethod
@@ -100,7 +103,7 @@ class Traces:
         """The class of each input; an error where it is not known."""
         if by not in self.classes:
             raise ConfigError(
-                f"the {by} classes are not known for these data: give targets, or use classes_by: predicted"
+                f"the {by} classes are not known for these data: give targets, or use classes_by: prediction"
             )
         return self.classes[by]
 

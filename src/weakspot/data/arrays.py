@@ -13,6 +13,7 @@ import torch
 
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.guarded_open import check_fits, map_array, open_plain
 from weakspot.core.observation import Batch
 from weakspot.data.names import hash_names, listed, numbered, unique_ids
 from weakspot.data.targets import check_classes
@@ -177,21 +178,26 @@ def _by_path(value: Any) -> Any:
 
 def _mapped(path: Path) -> np.ndarray:
     try:
-        return np.lib.format.open_memmap(path, mode="r")
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
-        raise DataError(f"cannot read {path} as an npy file: {error}") from error
+        return map_array(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {path} as an npy file: {reason}") from error
 
 
 def _stored(path: Path, names: set[str]) -> dict[str, np.ndarray]:
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             stored = np.load(file, allow_pickle=False)
             if isinstance(stored, np.ndarray):
                 raise DataError(f"{path} holds a single array: it is an npy file")
             for name in sorted(names - set(stored.files)):
                 raise DataError(f"{path} has no array {name!r}: it has {listed(stored.files)}")
+            sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in stored.zip.infolist()}
+            whole = sum(sizes[name] for name in names)
+            check_fits(whole, "unpacking it", "store the arrays as npy files, which are not read at once")
             return {name: stored[name] for name in names}
     except DataError:
         raise
     except Exception as error:  # numpy and zipfile raise many kinds for broken files
-        raise DataError(f"cannot read {path} as an npz file: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {path} as an npz file: {reason}") from error

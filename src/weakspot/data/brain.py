@@ -17,10 +17,10 @@ import torch
 from scipy import ndimage
 
 from weakspot.core.digest import digest
-from weakspot.core.draws import sample_keys
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.files import whole_folder
 from weakspot.core.observation import Batch
+from weakspot.core.stateless_random import sample_keys
 from weakspot.data.nifti_files import write_nifti
 
 SEQUENCES = ("FLAIR", "T1")

@@ -22,7 +22,7 @@ from weakspot.core.observation import Batch
 from weakspot.core.source import Turn
 from weakspot.data.arrays import ChannelsAt, target_tensor
 from weakspot.data.images import Mode
-from weakspot.data.names import hash_names, numbered, shown, unique_ids
+from weakspot.data.names import hash_names, listed, numbered, shown, unique_ids
 from weakspot.data.parts import Part, input_array, is_single, metadata_array, taken, target_array
 from weakspot.data.workers import Failed, WorkerProcesses, fetched
 
@@ -76,6 +76,7 @@ class DatasetSource:
         self.remarks: tuple[str, ...] = ()
         self._workers = self._start(workers) if workers else None
         self._turn: AbstractContextManager[Any] = nullcontext() if threads else Turn()
+        self._check_order(_classes(dataset, None))
         self._check_steady()
 
     def _start(self, workers: int) -> WorkerProcesses:
@@ -187,6 +188,20 @@ class DatasetSource:
 
     def _bad(self, name: str, reason: object) -> BadSample:
         return BadSample(name, f"sample {shown(name)} of the data set cannot be used: {reason}; correct or remove it")
+
+    def _check_order(self, own: Sequence[str] | None) -> None:
+        """Refuse the data set's own names in another order: its targets are numbers in its own."""
+        named = self.classes or ()
+        if own is None or tuple(own) == named or sorted(own) != sorted(named) or self._targets is None:
+            return
+        (sample,) = self._samples([0])
+        with suppress(Exception):  # a sample that cannot be read is told of when it is read
+            if isinstance(taken(sample, self._targets, "targets"), str):
+                return
+        raise ConfigError(
+            f"the data set numbers its classes {listed(own)}, and they were given as {listed(named)}, so one number "
+            "would mean two classes: give the targets as names, or number them in the order of the model's outputs"
+        )
 
     def _check_steady(self) -> None:
         """Refuse a data set that gives something else each time."""

@@ -30,7 +30,7 @@ KINDS = {
     "tilted": replace(KNOWN, roll=(25.0, 45.0)),
     "dark": replace(KNOWN, light=(0.06, 0.15)),
 }
-"""The kinds of eyes in the test and improvement sets; the net was trained on the first alone."""
+"""The kinds of eyes in the test set and pool; the net was trained on the first alone."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def test() -> EyeMixture:
     return mixture(300, 100, seed=2)
 
 
-def improvement() -> EyeMixture:
+def pool() -> EyeMixture:
     """From which to choose what to label next: 600 usual eyes, and 200 of every other kind."""
     return mixture(600, 200, seed=3, name="-new")
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from weakspot.core.digest import digest
-from weakspot.core.draws import draw_keys, uniform
 from weakspot.core.errors import ConfigError
 from weakspot.core.observation import Batch
+from weakspot.core.stateless_random import draw_keys, uniform
 from weakspot.data.eye_drawing import draw_eyes
 
 Range = tuple[float, float]

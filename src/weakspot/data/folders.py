@@ -1,7 +1,9 @@
 """Images in folders, one per class: on disk, or in a zip archive."""
 
+import hashlib
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.errors import BadSample, ConfigError, DataError
+from weakspot.core.guarded_open import check_plain
 from weakspot.core.source import Turn
-from weakspot.data.image_source import ImageSource, read_file
+from weakspot.data.image_source import MOST_BYTES, ImageSource, read_file
 from weakspot.data.images import SUFFIXES, Mode, Size
+from weakspot.data.links import check_link
 from weakspot.data.names import listed, readable, shown, unique_ids
 
-MOST_BYTES = 1 << 30
-"""A member of an archive that says it is larger is refused: a few bytes can unpack to any size."""
+_BLOCK = 1 << 20
 
 
 class ImageFolder(ImageSource):
@@ -23,6 +26,7 @@ class ImageFolder(ImageSource):
 
     classes: names in the order of the model's outputs; by default the folders' names in alphabetical order.
     mode: "RGB" or "L" for grey. size: (height, width) to resize to; without it all images must be of one size.
+    follow_links: whether links may lead out of the folder; those that stay in it are followed in any case.
     An image's id is its path below the folder. Hidden files are left out; `remarks` tells of files that are no images.
     """
 
@@ -33,12 +37,13 @@ class ImageFolder(ImageSource):
         classes: Sequence[str] | None = None,
         mode: Mode = "RGB",
         size: Size | None = None,
+        follow_links: bool = False,
     ):
         self._folder = Path(folder)
         if not self._folder.is_dir():
             raise DataError(f"{folder} is no folder: give the folder that holds the images")
         try:
-            files, folders = sorted(_files(folder)), _folders(folder)
+            files, folders = sorted(_files(folder, folder, follow_links)), _folders(folder)
         except OSError as error:
             raise DataError(f"cannot read the folder {error.filename}: {error.strerror}") from error
         self._names = _images(files, str(folder))
@@ -90,6 +95,19 @@ class ImageZip(ImageSource):
 
     def content(self, position: int) -> bytes:
         """The bytes of one member; several threads may unpack at once."""
+        return b"".join(self._blocks(position))
+
+    def _content_digest(self, position: int) -> str:
+        """Block by block: of all members at once, few bytes may unpack to more than the memory."""
+        sha256 = hashlib.sha256()
+        try:
+            for block in self._blocks(position):
+                sha256.update(block)
+        except BadSample as error:  # reading will name it, or leave it out where that is asked for
+            return str(error)
+        return sha256.hexdigest()
+
+    def _blocks(self, position: int) -> Iterator[bytes]:
         member, name = self._members[position], self.ids[position]
         try:
             if member.file_size > MOST_BYTES:
@@ -97,19 +115,22 @@ class ImageZip(ImageSource):
             with self._lock:
                 opened = self._archive.open(member)
             try:
-                return opened.read()
+                while block := opened.read(_BLOCK):
+                    yield block
             finally:
                 with self._lock:
                     opened.close()
-        except Exception as error:  # as above
+        except Exception as error:  # as below
             raise BadSample(name, f"{shown(name)} cannot be unpacked: {error}; repair the archive") from error
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
     try:
+        check_plain(path)
         return zipfile.ZipFile(path)
     except Exception as error:  # zipfile raises many kinds for broken archives
-        raise DataError(f"cannot read {path} as a zip archive: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {path} as a zip archive: {reason}") from error
 
 
 def class_folders(
@@ -141,14 +162,19 @@ def class_folders(
 
 
 def _distinct(classes: Sequence[str]) -> tuple[str, ...]:
-    twice = next((name for name in classes if list(classes).count(name) > 1), None)
+    twice = next((name for name, times in Counter(classes).items() if times > 1), None)
     if twice is not None:
         raise ConfigError(f"the class {twice!r} is named twice: name each class once")
     return tuple(classes)
 
 
-def _files(folder: str | Path, prefix: str = "", above: tuple[str, ...] = ()) -> Iterator[str]:
-    """The names of all visible files below a folder, links followed; a link to a folder further up is not."""
+def _files(
+    folder: str | Path, root: str | Path, follow: bool, prefix: str = "", above: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """The names of all visible files below a folder, links within `root` followed; one to a folder further up is not.
+
+    What is neither file nor folder, and a link to nowhere, are among them: reading names them.
+    """
     real = os.path.realpath(folder)
     if real in above:
         return
@@ -156,9 +182,11 @@ def _files(folder: str | Path, prefix: str = "", above: tuple[str, ...] = ()) ->
         for entry in entries:
             if entry.name.startswith("."):
                 continue
+            if entry.is_symlink():
+                check_link(entry.path, root, follow=follow)
             if entry.is_dir():
-                yield from _files(entry.path, f"{prefix}{entry.name}/", (*above, real))
-            elif entry.is_file():
+                yield from _files(entry.path, root, follow, f"{prefix}{entry.name}/", (*above, real))
+            else:
                 yield prefix + entry.name
 
 

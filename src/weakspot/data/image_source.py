@@ -1,5 +1,6 @@
 """What all sources of image files have in common: decoding, one size for all, targets, metadata, fingerprints."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,14 @@ import torch
 
 from weakspot.core.digest import digest, digest_bytes
 from weakspot.core.errors import BadSample, ConfigError, DataError
+from weakspot.core.guarded_open import check_fits, read_plain
 from weakspot.core.observation import Batch
 from weakspot.data.arrays import target_tensor
-from weakspot.data.images import Mode, Size, pixels, planes, scale_into
+from weakspot.data.images import Mode, OtherSizeError, Size, pixels, planes, scale_into
 from weakspot.data.names import hash_names, shown
+
+MOST_BYTES = 512 << 20
+"""Of an image file: one of as many pixels as Pillow allows is no larger."""
 
 
 class ImageSource(ABC):
@@ -50,13 +55,13 @@ class ImageSource(ABC):
         """The bytes of one image file; a `BadSample` where they cannot be had."""
 
     def read(self, positions: np.ndarray) -> Batch:
-        """The images at these places, decoded."""
-        decoded = [self._pixels(int(position)) for position in positions]
-        inputs = np.empty((len(decoded), *(self._shape if decoded else (0, 0, 0))), dtype=np.float32)
-        for position, values, out in zip(positions, decoded, inputs, strict=True):
-            if planes(values, self._mode) != self._shape:
-                raise self._misfit(self.ids[position], values.shape)
-            scale_into(values, out)
+        """The images at these places, decoded one after another; one of another size is not decoded at all."""
+        if len(positions) and "_shape" not in vars(self):
+            self._pixels(int(positions[0]))  # where it cannot be read it is named, whatever becomes of the others
+        shape = self._shape if len(positions) else (0, 0, 0)
+        inputs = np.empty(self._checked_batch(len(positions), shape), dtype=np.float32)
+        for position, out in zip(positions, inputs, strict=True):
+            scale_into(self._pixels(int(position), fits=shape[1:] if self._size is None else None), out)
         return Batch(
             ids=tuple(self.ids[position] for position in positions),
             positions=np.asarray(positions),
@@ -65,11 +70,25 @@ class ImageSource(ABC):
             metadata={key: column[positions] for key, column in self.metadata.items()} or None,
         )
 
-    def _pixels(self, position: int) -> np.ndarray:
-        return pixels(self.content(position), sample=self.ids[position], mode=self._mode, size=self._size)
+    def _pixels(self, position: int, *, fits: Size | None = None) -> np.ndarray:
+        name = self.ids[position]
+        try:
+            return pixels(self.content(position), sample=name, mode=self._mode, size=self._size, fits=fits)
+        except OtherSizeError as error:
+            raise self._misfit(name, error.size) from error
 
-    def _misfit(self, name: str, shape: tuple[int, ...]) -> BadSample:
-        came, expected = (f"{height}×{width}" for height, width in (shape[:2], self._shape[1:]))
+    @staticmethod
+    def _checked_batch(count: int, shape: tuple[int, int, int]) -> tuple[int, int, int, int]:
+        size = f"{shape[1]}×{shape[2]}"
+        try:
+            advice = "give size=(height, width), or take smaller batches"
+            check_fits(4 * count * math.prod(shape), f"a batch of {count} images of {size}", advice, share=0.25)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+        return (count, *shape)
+
+    def _misfit(self, name: str, size: Size) -> BadSample:
+        came, expected = (f"{height}×{width}" for height, width in (size, self._shape[1:]))
         first = shown(self.ids[self._first_readable])
         told = f"{shown(name)} is {came}, {first} is {expected}: give size=(height, width) to resize them all"
         return BadSample(name, told)
@@ -107,11 +126,10 @@ class ImageSource(ABC):
         return self._fingerprint
 
 
-def read_file(path: Path, sample: str) -> bytes:
-    """A file's content; a `BadSample` where it cannot be read."""
+def read_file(path: Path, sample: str, *, most: int = MOST_BYTES) -> bytes:
+    """The content of a plain file; a `BadSample` where it cannot be read, or has more than `most` bytes."""
     try:
-        with path.open("rb") as file:
-            return file.read()
+        return read_plain(path, most=most)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadSample(sample, f"{shown(sample)} cannot be read: {reason}; restore or remove it") from error

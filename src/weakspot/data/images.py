@@ -21,6 +21,8 @@ Size = tuple[int, int]
 """Height and width."""
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm"})
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+"""What those suffixes stand for; some others that Pillow knows are read by programs that it starts."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FRAME_MS = 600
 """How long each image of an animation is shown: 100 a minute [fahmy2021]."""
@@ -44,14 +46,31 @@ def decoded(image: Image.Image, mode: Mode = "RGB") -> np.ndarray:
         return _scaled(_pixels(image, mode, None), mode)
 
 
-def pixels(content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | None = None) -> np.ndarray:
-    """What `decode` scales: uint8 (height, width, 3) or (height, width), or float32 (height, width) of deep grey."""
+class OtherSizeError(ValueError):
+    """An image is not of the expected size; `size` is its own."""
+
+    def __init__(self, size: Size):
+        super().__init__(f"it has {size[0]}×{size[1]} pixels")
+        self.size = size
+
+
+def pixels(
+    content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | None = None, fits: Size | None = None
+) -> np.ndarray:
+    """What `decode` scales: uint8 (height, width, 3) or (height, width), or float32 (height, width) of deep grey.
+
+    fits: the size that is expected; an image of another is an `OtherSizeError`, before it is decoded.
+    """
     try:
         _check_content(content)
-        with _quiet_pillow(), Image.open(io.BytesIO(content)) as image:
+        with _quiet_pillow(), Image.open(io.BytesIO(content), formats=_FORMATS) as image:
             _check_size(image.size)
+            _check_fits(image, fits, on_its_side=True)
             ImageOps.exif_transpose(image, in_place=True)
+            _check_fits(image, fits)
             return _pixels(image, mode, size)
+    except OtherSizeError:
+        raise
     except Exception as error:  # Pillow raises many kinds for broken files
         reason = "it is of no kind that Pillow knows" if isinstance(error, UnidentifiedImageError) else error
         raise BadSample(sample, f"{shown(sample)} cannot be read as an image: {reason}; repair or remove it") from error
@@ -112,6 +131,12 @@ def _check_size(size: tuple[int, int]) -> None:
             f"{size[1]}×{size[0]} pixels are more than the {most} that PIL.Image.MAX_IMAGE_PIXELS allows against "
             "decompression bombs"
         )
+
+
+def _check_fits(image: Image.Image, fits: Size | None, *, on_its_side: bool = False) -> None:
+    """Whether it is of the expected size; before it is decoded nobody knows whether it will be turned."""
+    if fits is not None and (image.height, image.width) != fits and not (on_its_side and image.size == fits):
+        raise OtherSizeError((image.height, image.width))
 
 
 def _is_deep(image: Image.Image) -> bool:

@@ -6,6 +6,9 @@ from typing import Any
 
 from weakspot.core.errors import DataError
 
+_LONGEST = 200
+"""Characters of a name in a message."""
+
 
 def readable(name: str) -> str:
     r"""`name` as valid text: bytes of a file name that are no UTF-8 become `\xff` and the like.
@@ -31,12 +34,12 @@ def _escaped(character: str) -> str:
 
 
 def shown(name: str) -> str:
-    r"""`name` for a message: what would break the line or steer the terminal is escaped.
+    r"""`name` for a message: what would break the line or steer the terminal is escaped, what is very long is cut.
 
     >>> shown("a\n\x1b[31m.png")
     'a\\n\\x1b[31m.png'
     """
-    plain = readable(name)
+    plain = readable(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…")
     if plain.isprintable():
         return plain
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)

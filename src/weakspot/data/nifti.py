@@ -1,6 +1,5 @@
 """Volumes as NIfTI files, laid out as nnU-Net wants them: several sequences per case, and masks. Needs nibabel."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,9 @@ import torch
 
 from weakspot.core.digest import digest, digest_file
 from weakspot.core.errors import BadSample, ConfigError, DataError
+from weakspot.core.guarded_open import read_json
 from weakspot.core.observation import Batch
+from weakspot.data.links import check_link
 from weakspot.data.names import hash_names, listed, readable, shown, unique_ids
 from weakspot.data.nifti_files import SUFFIXES, grid_of, header_grid, is_empty, read_voxels
 from weakspot.data.nifti_grid import Grid, Orientation, checked_spacing, misplaced, nibabel
@@ -38,6 +39,7 @@ class NiftiFolder:
         those that are not 0; "none" leaves intensities as they are.
     sequences: which ones, by their number in the file names; all that the data set has by default.
     cases: which ones; all by default.
+    follow_links: whether links may lead out of the folder; those that stay in it are followed in any case.
 
     Inputs are float32 (cases, sequences, z, y, x), targets the masks (cases, z, y, x). Metadata: `spacing_z`,
     `spacing_y`, `spacing_x` in millimetres; `axes`, where x, y and z point to, as "RAS"; and `mask_voxels`, 0 where a
@@ -53,6 +55,7 @@ class NiftiFolder:
         normalise: Normalise = "none",
         sequences: Sequence[int] | None = None,
         cases: Sequence[str] | None = None,
+        follow_links: bool = False,
     ):
         nibabel()
         if orientation not in get_args(Orientation) or normalise not in get_args(Normalise):
@@ -64,6 +67,8 @@ class NiftiFolder:
         self.folder = images_folder(Path(folder))
         self._labels = _labels_folder(self.folder)
         files = _sequence_files(self.folder)
+        if not follow_links:
+            _check_links(Path(folder), self.folder, self._labels, files)
         self.ids = _chosen_cases(unique_ids(sorted(files)), cases, self.folder)
         about = _about(self.folder)
         self.sequences = _chosen_sequences(sequences, about, files[self.ids[0]])
@@ -130,7 +135,7 @@ class NiftiFolder:
         try:
             paths = [self._file(case, number) for number in self.sequences]
             paths += [] if self._labels is None else [self._mask_file(case)]
-            return digest([digest_file(path) for path in paths])
+            return digest([digest_file(path, links=True) for path in paths])
         except (BadSample, OSError) as error:  # reading will name it, or leave it out where that is asked for
             return str(error)
 
@@ -246,6 +251,16 @@ def _sequence_files(images: Path) -> dict[str, dict[int, Path]]:
     return found
 
 
+def _check_links(given: Path, images: Path, labels: Path | None, files: Mapping[str, Mapping[int, Path]]) -> None:
+    """Refuse links that lead out of the folders; that of the given one is the user's word."""
+    folders = [] if labels is None else [labels]
+    for folder in folders if images == given else [images, *folders]:
+        check_link(folder, given, follow=False)
+    volumes = [path for own in files.values() for path in own.values()]
+    for path in (*volumes, *(path for folder in folders for path in folder.iterdir())):
+        check_link(path, given, *folders, follow=False)
+
+
 def _labels_name(images: Path) -> str:
     return images.name.replace("images", "labels") if "images" in images.name else "labelsTr"
 
@@ -257,15 +272,15 @@ def _labels_folder(images: Path) -> Path | None:
 
 def _about(images: Path) -> Mapping[str, Any]:
     """What `dataset.json`, in the folder or above it, says."""
-    path = next(
-        (place / "dataset.json" for place in (images, images.parent) if (place / "dataset.json").is_file()), None
-    )
+    paths = (place / "dataset.json" for place in (images, images.parent))
+    path = next((path for path in paths if path.exists() or path.is_symlink()), None)
     if path is None:
         return {}
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = read_json(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON: {error}; correct or remove it") from error
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path} cannot be read as JSON: {reason}; correct or remove it") from error
     if not isinstance(said, Mapping):
         raise DataError(f"{path} holds {type(said).__name__}, expected a mapping with channel_names and labels")
     return said

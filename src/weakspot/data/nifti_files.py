@@ -2,17 +2,18 @@
 
 import gzip
 import io
+import math
 import uuid
 import zlib
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from weakspot.core.errors import BadSample, RunError
 from weakspot.core.files import writing
-from weakspot.data.image_source import read_file
+from weakspot.core.guarded_open import check_fits, check_unpacked, open_plain
 from weakspot.data.nifti_grid import Grid, Orientation, Spacing, nibabel
 
 SUFFIXES = (".nii.gz", ".nii")
@@ -25,13 +26,8 @@ _CHUNK = 1 << 20
 def read_header(path: Path, case: str) -> Any:
     """The header of a file, without its voxels."""
     try:
-        with path.open("rb") as file:
-            start = file.read(_HEADER)
-            if start.startswith(_GZIP):
-                file.seek(0)
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    start = unpacked.read(_HEADER)
-        return _kind(start).header_class.from_fileobj(io.BytesIO(start))
+        with open_plain(path) as file, _unpacked(file) as content:
+            return _header(content.read(_HEADER))
     except Exception as error:  # nibabel, gzip and zlib raise many kinds for broken files
         raise unreadable(path, case, error) from error
 
@@ -67,12 +63,10 @@ def header_grid(
 def read_voxels(path: Path, case: str) -> tuple[np.ndarray, Any]:
     """All of a file, checksum included: its array (x, y, z), scaled as its header says, and the header."""
     try:
-        content = read_file(path, case)
-        content = gzip.decompress(content) if content.startswith(_GZIP) else content
+        with open_plain(path) as file, _unpacked(file) as unpacked:
+            content = _whole(unpacked, path)
         image = _kind(content).from_bytes(content)
         return np.asarray(image.dataobj), image.header
-    except BadSample:
-        raise
     except Exception as error:  # as above
         raise unreadable(path, case, error) from error
 
@@ -80,16 +74,15 @@ def read_voxels(path: Path, case: str) -> tuple[np.ndarray, Any]:
 def is_empty(path: Path) -> bool:
     """Whether all voxels of a mask are 0; read only until one is not. False for a file that cannot be read."""
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == _GZIP
-            file.seek(0)
-            with gzip.GzipFile(fileobj=file) if packed else nullcontext(file) as content:
-                start = content.read(_HEADER)
-                header = _kind(start).header_class.from_fileobj(io.BytesIO(start))
-                rest = start[int(header["vox_offset"]) :]
-                while rest and rest.count(0) == len(rest):
-                    rest = content.read(_CHUNK)
-                return not rest
+        with open_plain(path) as file, _unpacked(file) as content:
+            start = content.read(_HEADER)
+            header = _header(start)
+            check_unpacked(path, _bytes_of(header))
+            rest, left = start[int(header["vox_offset"]) :], _bytes_of(header) - len(start)
+            while rest and rest.count(0) == len(rest):
+                rest = content.read(max(0, min(_CHUNK, left)))
+                left -= len(rest)
+            return not rest
     except Exception:  # whoever reads it next says what is wrong
         return False
 
@@ -97,8 +90,39 @@ def is_empty(path: Path) -> bool:
 def unreadable(path: Path, case: str, error: Exception) -> BadSample:
     """What to say of a file that cannot be read."""
     cut = isinstance(error, EOFError | zlib.error | gzip.BadGzipFile)
-    reason = f"the archive is cut off or damaged ({error})" if cut else str(error).strip() or type(error).__name__
+    told = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    reason = f"the archive is cut off or damaged ({told})" if cut else told
     return BadSample(case, f"case {case}: {path.name} cannot be read as NIfTI: {reason}; copy or export it again")
+
+
+def _unpacked(file: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
+    """A file, or what a gzip file holds."""
+    packed = file.read(2) == _GZIP
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if packed else nullcontext(file)  # type: ignore[return-value]
+
+
+def _header(start: bytes) -> Any:
+    return _kind(start).header_class.from_fileobj(io.BytesIO(start))
+
+
+def _bytes_of(header: Any) -> int:
+    """How long a file is by its header."""
+    return int(header["vox_offset"]) + math.prod(map(int, header.get_data_shape())) * int(
+        header.get_data_dtype().itemsize
+    )
+
+
+def _whole(content: IO[bytes], path: Path) -> bytes:
+    """All of a file as far as its header says, and its checksum: few bytes can unpack to any size."""
+    start = content.read(_HEADER)
+    expected = _bytes_of(_header(start))
+    check_fits(4 * expected, f"a volume of {expected:,} bytes by its header", "is it damaged?")
+    check_unpacked(path, expected)
+    rest = content.read(max(0, expected - len(start)))
+    if len(content.read(_CHUNK)) == _CHUNK:
+        raise ValueError(f"it goes on after the {expected:,} bytes that its header says")
+    return start + rest
 
 
 def _kind(content: bytes) -> Any:

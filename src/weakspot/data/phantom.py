@@ -9,8 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from weakspot.core.digest import digest
-from weakspot.core.draws import sample_keys
 from weakspot.core.observation import Batch
+from weakspot.core.stateless_random import sample_keys
 from weakspot.data.cache import trained_once
 
 CLASSES = ("background", "lesion")

@@ -8,6 +8,7 @@ from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.step import Step
+from weakspot.data.outputs import PICTURES
 from weakspot.data.thumbnails import thumbnails
 
 
@@ -19,6 +20,8 @@ class Pictures(Probe):
 
     size: of the longer side in pixels; images that are no larger stay as they are; 0 for none.
     """
+
+    outputs = PICTURES
 
     size: int = 64
 
@@ -46,11 +49,11 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
 
     splits: which, by default the test data. All other options are those of `Pictures`.
 
-    >>> [(step.probe.__name__, step.split) for step in steps({"splits": ["test", "improvement"]})]
-    [('Pictures', 'test'), ('Pictures', 'improvement')]
+    >>> [(step.probe.__name__, step.split) for step in steps({"splits": ["test", "pool"]})]
+    [('Pictures', 'test'), ('Pictures', 'pool')]
     """
     own = dict(options)
     splits = own.pop("splits", [Pictures.split])
     if not isinstance(splits, list | tuple) or not splits:
-        raise ConfigError(f"splits is {splits!r}: expected a list of splits, as [test, improvement]")
+        raise ConfigError(f"splits is {splits!r}: expected a list of splits, as [test, pool]")
     return [Step.of(Pictures, split=split, **own) for split in splits]

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,10 +13,16 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.guarded_open import check_fits, read_plain
+from weakspot.core.guarded_table import read_table
 from weakspot.data.names import listed, readable
 
 _WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+MOST_BYTES = 1 << 30
+"""Of a CSV file."""
+_TIMES = 16
+"""As many times the size of a CSV file its cells take in memory."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +50,17 @@ class Table:
 def read_csv(path: Path, *, delimiter: str = ",") -> Table:
     """A CSV file in UTF-8 whose first line names the columns; every row must have as many cells."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        content = read_plain(path, most=MOST_BYTES)
+        check_fits(_TIMES * len(content), "its cells", "split it")
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     return csv_table(content, str(path), delimiter=delimiter)
 
 
 def csv_table(content: bytes, name: str, *, delimiter: str = ",") -> Table:
     """The content of a CSV file, as `read_csv` reads it; `name` stands in messages."""
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError(f"delimiter is {delimiter!r}: expected one character, as ',' or ';', that parts cells")
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
@@ -70,7 +80,7 @@ def csv_table(content: bytes, name: str, *, delimiter: str = ",") -> Table:
 
 def _table(name: str, rows: list[list[str]], lines: list[int]) -> Table:
     header = [column.strip() for column in rows[0]]
-    twice = next((column for column in header if header.count(column) > 1), None)
+    twice = next((column for column, times in Counter(header).items() if times > 1), None)
     if twice is not None:
         raise DataError(f"{name} has two columns named {twice!r}: name each column once")
     for row, line in zip(rows, lines, strict=True):
@@ -82,13 +92,12 @@ def _table(name: str, rows: list[list[str]], lines: list[int]) -> Table:
 
 def read_parquet(path: Path) -> Table:
     """A Parquet file."""
-    import pyarrow as pa  # over a second to import
-    from pyarrow import parquet
-
     try:
-        return table_from(parquet.read_table(path), name=str(path))
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"cannot read {path} as a Parquet file: {error}") from error
+        table = read_table(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {path} as a Parquet file: {reason}") from error
+    return table_from(table, name=str(path))
 
 
 def table_from(given: Any, *, name: str = "the table", delimiter: str = ",") -> Table:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from math import inf
 from types import TracebackType
 from typing import Any
@@ -21,7 +22,8 @@ from weakspot.core.progress import Progress
 from weakspot.core.subject import Subject
 from weakspot.engines.crew import Crew
 from weakspot.engines.dispatch import Dispatch, Parcel
-from weakspot.engines.ray_start import connect, hushed, ray_module, refuse_another, start
+from weakspot.engines.ray_start import connect, hushed, own_token, ray_module, refuse_another, start
+from weakspot.engines.ray_watch import RayLostError, RayWatch, abandon
 from weakspot.engines.schedule import Patience
 from weakspot.engines.travelling import cannot_travel, made_again, on_cpu, unmade, users_code_travels
 
@@ -54,6 +56,8 @@ class RayEngine(Engine):
         self._patience = patience or Patience()
         self._ray: Any = None
         self._ours = False
+        self._watch: RayWatch | None = None
+        self._lost = False
         self._hush = ExitStack()
         self._crew: Crew | None = None
         self._workers = 0
@@ -110,11 +114,14 @@ class RayEngine(Engine):
             patience=patience or self._patience,
             discard=discard,
             known=self._tried.get(_kind(job), inf),
-            check=termination.check,
+            check=partial(_check_all, termination, self._watch),
         )
         try:
             with termination.awaited():
                 trouble = dispatch.run()
+        except RayLostError:
+            self._lost = True
+            raise
         except BaseException:
             crew.dismiss_all()  # nobody knows what they are at
             raise
@@ -135,10 +142,12 @@ class RayEngine(Engine):
         """End the workers, and Ray itself where it was started for them; what is done is kept."""
         if self._ray is None:
             return
-        if self._crew is not None:
+        if self._lost:
+            abandon()
+        elif self._crew is not None:
             with suppress(self._ray.exceptions.RayError):
                 self._crew.dismiss_all()
-        if self._ours:
+        if self._ours and not self._lost:
             self._ray.shutdown()
         self._hush.close()
         self._ray, self._crew, self._sent = None, None, {}
@@ -178,8 +187,9 @@ class RayEngine(Engine):
         elif address is not None:
             connect(ray, address)
         else:
+            self._hush.enter_context(own_token())
             start(ray, cpus=_cores(), gpus=torch.cuda.device_count() if gpus else 0)
-        self._ray = ray
+        self._ray, self._watch = ray, RayWatch(ray, ours=self._ours and address is None)
 
     def _room(self, threads: int, gpus: float) -> int:
         """As many workers as were asked for, else as there is room for."""
@@ -204,7 +214,7 @@ class RayEngine(Engine):
     def _stored(self, told: str, thing: Any, same: Any, fingerprint: str | None) -> tuple[str, Any]:
         """A key for the thing and where it is stored: anew where `same` is another object than last time, or changed.
 
-        A fingerprint alone would not do: what a model holds beside its weights is not in it.
+        A fingerprint alone would not do: not all that a model holds can be in it.
         """
         known = self._sent.get(told)
         if known is None or known[0] is not same or known[1] != fingerprint or fingerprint is None:
@@ -218,6 +228,12 @@ class RayEngine(Engine):
                 return self._ray.put(thing)
             except Exception as error:  # whatever the user's objects raise
                 raise cannot_travel(told, thing, cloudpickle.dumps, error) from error
+
+
+def _check_all(termination: "_Termination", watch: RayWatch | None) -> None:
+    termination.check()
+    if watch is not None:
+        watch.check()
 
 
 def _kind(job: Job) -> str:

@@ -11,7 +11,7 @@ import torch
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.subject import Subject
-from weakspot.core.whose import is_users
+from weakspot.core.user_code import is_user_code
 
 _DEEPEST = 12
 
@@ -23,7 +23,7 @@ def users_modules() -> list[ModuleType]:
 
 def _is_users(module: Any) -> bool:
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and file.endswith(".py") and is_users(file)
+    return isinstance(file, str) and file.endswith(".py") and is_user_code(file)
 
 
 @contextmanager

@@ -17,13 +17,14 @@ from typing import Any
 
 import torch
 
-from weakspot.core.checking import Checked
 from weakspot.core.engine import peak_memory
+from weakspot.core.errors import SubjectError
 from weakspot.core.examine import run_shard
 from weakspot.core.files import remove_folder
 from weakspot.core.job import Job, Shard, versions
+from weakspot.core.sample_check import CheckedSource
 from weakspot.core.subject import Subject
-from weakspot.core.whose import with_frames
+from weakspot.core.user_code import with_frames
 
 _SCRATCH = "weakspot-worker-"
 _SETTLED = 60.0
@@ -124,7 +125,7 @@ class Worker:
         self._forgotten: set[int] = set()
         self._scratch = _claimed_folder()
         self._subject: tuple[str, Subject] | None = None
-        self._source: tuple[str, Checked] | None = None
+        self._source: tuple[str, CheckedSource] | None = None
         self._loan = ExitStack()
         self._job: Job | None = None
         self._direct = False
@@ -142,7 +143,7 @@ class Worker:
         self._loan.enter_context(subject.borrowed())  # for good: nobody else uses this copy
         self._subject = key, subject
 
-    def take_source(self, key: str, source: Checked) -> None:
+    def take_source(self, key: str, source: CheckedSource) -> None:
         """Keep data for the jobs to come."""
         self._source = key, source
 
@@ -169,6 +170,8 @@ class Worker:
                 run_shard(job, shard, _Telling(self, shard.number))
         except _NotWantedError:
             skipped = True
+        except SystemExit as error:  # it would end the worker, and the next one at the same sample
+            trouble = Trouble.of(SubjectError(f"your own code ended a worker with sys.exit({error.code!r})"))
         except Exception as error:
             trouble = Trouble.of(error)
         files = () if skipped or trouble or self._direct else self._files(job, shard)

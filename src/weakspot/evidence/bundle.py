@@ -1,111 +1,121 @@
-"""The bundle on disk: the case as JSON and Markdown, sealed so that any changed byte is found.
+"""The bundle on disk: the statement as JSON and Markdown, the policy, and the digest of every file.
 
 `SHA256SUMS` has a line for every file of the bundle and of the Run, in the form that `sha256sum -c` reads; the seal,
-which is the digest of that file, is what to keep or sign elsewhere.
+which is the digest of that file, is what to keep elsewhere, and that file is what is signed.
 """
 
-import json
 import os
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weakspot.core.digest import canonical, digest_file
-from weakspot.core.errors import RunError
+from weakspot.core.digest import digest_file
+from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.files import whole_folder, writing
-from weakspot.core.run import MANIFEST, Run
-from weakspot.evidence.case import FORMAT, build_case, run_files
+from weakspot.core.run import Run
+from weakspot.evidence.covered import OF_BASELINE, POLICY, covered_digests
 from weakspot.evidence.markdown import as_markdown
-from weakspot.gate.judging import Verdict
+from weakspot.evidence.signing import sign
+from weakspot.evidence.statement import STATEMENT, as_text, build_statement, subject_digests
+from weakspot.gate.policy import read_policy
 
-CASE, TEXT, SUMS, POLICY = "evidence.json", "evidence.md", "SHA256SUMS", "policy.yaml"
+TEXT, SUMS = "evidence.md", "SHA256SUMS"
+SIGNATURE = f"{SUMS}.sig"
+SIGNATURES = (SIGNATURE, f"{SUMS}.sigstore.json")
+"""Made after the sums, which therefore do not hold them."""
+FILES = (STATEMENT, TEXT, POLICY, SUMS, *SIGNATURES)
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle, written or verified: where it lies, its seal, and how many files it covers."""
+    """A bundle, written or verified: where it lies, its seal, how many files it covers, and what is known of it.
+
+    claims: how many it makes. signed: whether a signature by `ssh-keygen` lies in it. signer: by whom, where that was
+    checked. kept: whether it has the seal that was asked for.
+    """
 
     folder: Path
     seal: str
     files: int
+    claims: int
+    signed: bool = False
+    signer: str | None = None
+    kept: bool = False
+
+    @property
+    def state(self) -> str:
+        """What was shown: who stands for it, that it is the one whose seal was kept, or neither."""
+        if self.signer is not None:
+            return f"authentic, signed by {self.signer}"
+        return "consistent, with the seal that was kept" if self.kept else "consistent, not authenticated"
 
 
-def write_bundle(run: Run, folder: Path, *, verdict: Verdict | None = None, policy: Path | None = None) -> Bundle:
-    """Write the case of a Run as a folder, whole or not at all; a policy that was judged is kept with it."""
-    case = build_case(run, verdict)
-    way = Path(os.path.relpath(run.folder, folder)).as_posix()
+def write_bundle(
+    run: Run, folder: Path, *, policy: Path | None = None, baseline: Run | None = None, key: Path | None = None
+) -> Bundle:
+    """Write the case of a Run as a folder, whole or not at all.
+
+    policy: rules to hold the Run to, each of which becomes a claim; kept in the bundle. baseline: takes the place of
+    the Run that the policy compares with. key: sign the bundle with this key of SSH.
+    """
+    _check_place(folder)
+    named = None if policy is None else read_policy(policy).baseline
+    compared = baseline or (None if named is None else Run.open(named))
+    ways = {"run": _way(run, folder), "baseline": None if compared is None else _way(compared, folder)}
+    with not_too_deep(run.folder):
+        statement = build_statement(run, covered_digests(run, policy, compared), policy, compared, ways)
+        written, text = as_text(statement), as_markdown(statement)
     with whole_folder(folder) as scratch, writing(folder):
         if policy is not None:
             shutil.copyfile(policy, scratch / POLICY)
-        text = json.dumps(canonical({**case, "run": way}), indent=1, ensure_ascii=False)
-        (scratch / CASE).write_text(text + "\n", encoding="utf-8")
-        (scratch / TEXT).write_text(as_markdown(case), encoding="utf-8")
-        own = {path.name: digest_file(path) for path in sorted(scratch.iterdir())}
-        sums = _sums(own, {f"{way}/{name}": digest for name, digest in case["files"].items()})
-        (scratch / SUMS).write_text(sums, encoding="utf-8")
-    return Bundle(folder, digest_file(folder / SUMS), len(own) + len(case["files"]))
+        (scratch / STATEMENT).write_bytes(written)
+        (scratch / TEXT).write_bytes(text)
+        sums = sums_of({path.name: digest_file(path) for path in sorted(scratch.iterdir())}, statement)
+        (scratch / SUMS).write_bytes(sums)
+        if key is not None:
+            sign(scratch / SUMS, key)
+    claims = len(statement["predicate"]["claims"])
+    return Bundle(folder, digest_file(folder / SUMS), sums.count(b"\n"), claims, signed=key is not None)
 
 
-def verify_bundle(folder: Path, *, run: Path | None = None, seal: str | None = None) -> Bundle:
-    """Raise if any byte of a bundle or of its Run is not as it was when the bundle was written, naming what changed.
-
-    A `run` that was moved is given; a `seal` that was kept shows that nobody wrote the bundle anew.
-    """
-    case = _read(folder)
-    _refuse(folder, _wrong_here(folder, case))
-    held = run or folder / str(case["run"])
-    if not (held / MANIFEST).is_file():
-        raise RunError(f"{held} holds no weakspot run: say where the Run of this bundle lies now with --run")
-    _refuse(folder, _wrong_there(held, case["files"]))
-    found = digest_file(folder / SUMS)
-    if seal is not None and found != seal.lower():
-        raise RunError(f"{folder} has the seal {found}, not {seal}: it was written anew, or is another bundle")
-    return Bundle(folder, found, len(list(folder.iterdir())) - 1 + len(case["files"]))
+def sums_of(own: Mapping[str, str], statement: Mapping[str, Any]) -> bytes:
+    """What `SHA256SUMS` must say: the bundle's own files, then those of the Run and of the baseline, where they lie."""
+    predicate = statement["predicate"]
+    lines = dict(own)
+    for name, digest in subject_digests(statement, Path(STATEMENT)).items():
+        if name != POLICY:
+            of_baseline = name.startswith(OF_BASELINE)
+            way = predicate["baseline" if of_baseline else "run"]
+            lines[f"{way}/{name.removeprefix(OF_BASELINE) if of_baseline else name}"] = digest
+    return "".join(f"{digest}  {name}\n" for name, digest in lines.items()).encode("utf-8", "backslashreplace")
 
 
-def _refuse(folder: Path, wrong: list[str]) -> None:
-    if wrong:
-        raise RunError(f"{folder} does not hold: {'; '.join(wrong[:20])}{' …' if len(wrong) > 20 else ''}")
+def _check_place(folder: Path) -> None:
+    """What lies at this place is replaced, so only another bundle may."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise ConfigError(f"{folder} is no folder: choose another place for the bundle")
+    others = sorted(path.name for path in folder.iterdir() if path.name not in FILES) if folder.exists() else []
+    if others:
+        raise ConfigError(
+            f"{folder} holds {others[0]}, which is of no bundle, and would be lost: choose another folder"
+        )
 
 
-def _read(folder: Path) -> dict[str, Any]:
+def _way(run: Run, folder: Path) -> str:
+    """From a bundle to a Run, as the file system goes."""
+    way = Path(os.path.relpath(run.folder.resolve(), folder.resolve())).as_posix()
+    if not way.isprintable() or "\\" in way:
+        raise ConfigError(f"{way!r} leads to {run.folder}, and {SUMS} cannot hold it: rename that folder")
+    return way
+
+
+@contextmanager
+def not_too_deep(folder: Path) -> Iterator[None]:
+    """Tell of values in values in values, as somebody may have made them up, where they are too deep to be followed."""
     try:
-        case = json.loads((folder / CASE).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunError(f"cannot read {folder / CASE}: {error.strerror}; is this a bundle of evidence?") from error
-    except ValueError as error:
-        raise RunError(f"{folder} does not hold: {CASE} was changed: {error}") from error
-    if not isinstance(case, dict) or case.get("format") != FORMAT or not {"run", "files"} <= case.keys():
-        raise RunError(f"{folder} does not hold: {CASE} is no {FORMAT} file, or was changed")
-    return case
-
-
-def _sums(own: dict[str, str], files: dict[str, str]) -> str:
-    return "".join(f"{digest}  {name}\n" for name, digest in {**own, **files}.items())
-
-
-def _wrong_here(folder: Path, case: dict[str, Any]) -> list[str]:
-    """What of the bundle's own files is not what the sums say; these must be exactly as they were written."""
-    own = {path.name: digest_file(path) for path in sorted(folder.iterdir()) if path.name != SUMS}
-    expected = _sums(own, {f"{case['run']}/{name}": digest for name, digest in case["files"].items()})
-    try:
-        written = (folder / SUMS).read_bytes()
-    except OSError as error:
-        return [f"cannot read {SUMS}: {error.strerror}"]
-    if written == expected.encode():
-        return []
-    told = [line.split("  ", 1) for line in written.decode(errors="replace").splitlines() if "  " in line]
-    lines = {name: digest for digest, name in told}
-    changed = [name for name, digest in own.items() if lines.get(name) != digest]
-    return [f"{name} was changed or added" for name in changed] or [f"{SUMS} was changed"]
-
-
-def _wrong_there(run: Path, files: dict[str, str]) -> list[str]:
-    """What of the Run's files was changed, lost or added."""
-    opened = Run(run)
-    lost = [name for name in files if not (run / name).is_file()]
-    changed = [name for name, digest in files.items() if name not in lost and digest_file(run / name) != digest]
-    there = [] if MANIFEST in changed else [path.as_posix() for path in run_files(opened)]
-    told = [(lost, "is missing"), (changed, "was changed"), (sorted(set(there) - files.keys()), "was added")]
-    return [f"{name} {what}" for names, what in told for name in names]
+        yield
+    except RecursionError as error:
+        raise RunError(f"{folder} is damaged: values are nested too deep; examine again") from error

@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from weakspot.core.digest import canonical, digest_file
+from weakspot.core.digest import canonical
+from weakspot.core.errors import RunError
 from weakspot.core.finding import Finding
 from weakspot.core.run import MANIFEST, Run
-from weakspot.gate.judging import Verdict
+from weakspot.gate.basis import unready
+from weakspot.gate.evaluation import Verdict
+from weakspot.gate.policy import LEAST
 
-FORMAT = "weakspot-evidence"
-VERSION = 1
 ASSUMPTIONS = {
     "": (
         "The samples of each split are drawn independently from the situations in which the model will be used; every "
@@ -42,27 +42,24 @@ _THRESHOLD = re.compile(r"(^|_)(threshold|cutoff|confidence|quantile|tolerance|e
 def build_case(run: Run, verdict: Verdict | None = None) -> dict[str, Any]:
     """The case of a Run, its rules first where a policy was judged; every Finding is verified byte by byte before."""
     manifest = run.manifest()
-    findings = [run.verified(name) for name in manifest.get("asked") or run.names() if name in run]
+    findings = [run.verified(name) for name in _told(manifest)]
     rooms = dict.fromkeys(["", *(finding.name.partition(".")[0] for finding in findings)])
     claims = [*_ruled(verdict, run), *(claim for finding in findings for claim in _measured(finding, run))]
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "subject": manifest["subject"],
-        "data": {name: _split(own) for name, own in manifest["data"].items()},
+        "model": manifest["subject"],
+        "data": {name: _split(own, run) for name, own in manifest["data"].items()},
         "claims": [{"id": f"C{number}", **claim} for number, claim in enumerate(claims, start=1)],
         "thresholds": [*_bounds(verdict), *(entry for finding in findings for entry in _settings(finding))],
         "assumptions": [text for room in rooms for text in ASSUMPTIONS.get(room, ())],
         "limits": [*(text for room in rooms for text in LIMITS.get(room, ())), *_own_limits(run, findings)],
-        "files": {path.as_posix(): digest_file(run.folder / path) for path in run_files(run)},
     }
 
 
-def run_files(run: Run) -> list[Path]:
-    """Every file that is evidence, from the Run's folder: the manifest and all of its Findings."""
-    folders = [run.finding_folder(name) for name in sorted(run.names())]
-    held = [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir())]
-    return [Path(MANIFEST), *(path.relative_to(run.folder) for path in held)]
+def _told(manifest: Mapping[str, Any]) -> list[str]:
+    """The Findings that were asked for, not only made for others; all where the manifest does not say."""
+    asked = manifest.get("asked")
+    there = [name for name in asked if name in list(manifest["findings"])] if isinstance(asked, list) else []
+    return there or list(manifest["findings"])
 
 
 def _ruled(verdict: Verdict | None, run: Run) -> Iterator[dict[str, Any]]:
@@ -86,17 +83,24 @@ def _rests(name: str, run: Run) -> dict[str, Any]:
     return {"finding": name, "digest": run.manifest()["findings"].get(name)}
 
 
-def _split(own: Mapping[str, Any]) -> dict[str, Any]:
+def _split(own: Mapping[str, Any], run: Run) -> dict[str, Any]:
     return {
         "samples": own.get("samples"),
         "fingerprint": own.get("fingerprint"),
-        "skipped": len(own.get("skipped") or {}),
+        "skipped": len(_mapping(own, "skipped", run.folder / MANIFEST)),
     }
+
+
+def _mapping(held: Mapping[str, Any], key: str, place: object) -> Mapping[str, Any]:
+    found = held.get(key) or {}
+    if not isinstance(found, dict):
+        raise RunError(f"{place} is damaged: {key} is no mapping; restore it or examine again")
+    return found
 
 
 def _bounds(verdict: Verdict | None) -> Iterator[dict[str, Any]]:
     for one in [] if verdict is None else verdict.judged:
-        for name in ("at_most", "at_least", "equals", "worse_by_at_most", "new_causes", "confidence"):
+        for name in ("at_most", "at_least", "equals", "worse_by_at_most", "new_causes", "confidence", *LEAST):
             value = getattr(one.rule, name)
             if value is not None:
                 where = one.rule.number or one.rule.column or "root causes"
@@ -105,20 +109,26 @@ def _bounds(verdict: Verdict | None) -> Iterator[dict[str, Any]]:
 
 def _settings(finding: Finding) -> Iterator[dict[str, Any]]:
     """Settings of a Finding that decide what counts as what."""
-    for name, value in finding.provenance.get("parameters", {}).items():
+    for name, value in _mapping(finding.provenance, "parameters", finding.name).items():
         if _THRESHOLD.search(name) and isinstance(value, int | float | str) and value is not None:
             yield {"finding": finding.name, "of": "", "name": name, "value": value, "from": "settings"}
 
 
 def _own_limits(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
-    """What limits this Run: samples left out, Findings of another model, faster ways of running it."""
-    manifest = run.manifest()
+    """What limits this Run: that it is unfinished, samples left out, another model, faster ways, answers that vary."""
+    manifest, missing = run.manifest(), unready(run)
+    if missing:
+        yield f"{missing[0].upper()}{missing[1:]}."
     for name, own in manifest["data"].items():
         if own.get("skipped"):
             yield f"{len(own['skipped'])} samples of {name} could not be used and were left out."
     known = manifest["subject"].get("fingerprint")
+    for part in manifest["subject"].get("not_fingerprinted", ()):
+        yield f"The fingerprint of the model does not cover {part}."
     for finding in findings:
         if known and finding.provenance.get("subject", known) != known:
             yield f"{finding.name} was computed on another model than the one named here."
         if finding.provenance.get("ways"):
             yield f"{finding.name} was computed in a faster way than plain float32: {finding.provenance['ways']}."
+        if finding.provenance.get("answers"):
+            yield f"{finding.name} was computed on a model that answers differently each time: it cannot be repeated."

@@ -1,4 +1,4 @@
-"""The case for people to read."""
+"""The statement for people to read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,13 +8,15 @@ from weakspot.gate.output import cell
 _SHORT = 12
 
 
-def as_markdown(case: Mapping[str, Any]) -> str:
-    """A case as Markdown: what was examined, claims, thresholds, assumptions, limits, evidence."""
-    subject = case["subject"]
+def as_markdown(statement: Mapping[str, Any]) -> bytes:
+    """A statement as Markdown: what was examined, claims, thresholds, assumptions, limits, evidence."""
+    case = statement["predicate"]
+    model = case["model"]
+    fingerprint, task = (_cell(str(model.get(key) or "not stated")) for key in ("fingerprint", "task"))
     lines = [
-        f"# Evidence: {_cell(str(subject.get('model') or 'unnamed model'))}",
+        f"# Evidence: {_cell(str(model.get('model') or 'unnamed model'))}",
         "",
-        f"Model fingerprint `{subject.get('fingerprint') or 'unknown'}`, task {subject.get('task') or 'not stated'}.",
+        f"Model fingerprint `{fingerprint}`, task {task}.",
         "",
         *_table(("data", "samples", "left out", "fingerprint"), [
             (name, own["samples"], own["skipped"], f"`{own['fingerprint']}`") for name, own in case["data"].items()]),
@@ -31,12 +33,13 @@ def as_markdown(case: Mapping[str, Any]) -> str:
         *_listed("Limits", case["limits"]),
         "## Evidence",
         "",
-        "Every file with its SHA-256 digest; `SHA256SUMS` holds the same for `sha256sum -c`.",
+        "Every file with its SHA-256 digest; `SHA256SUMS` holds the same for `sha256sum -c`. "
+        "`weakspot evidence verify` derives all that stands here from these files again.",
         "",
-        *_table(("file", "SHA-256"), [(name, f"`{digest}`") for name, digest in case["files"].items()]),
+        *_table(("file", "SHA-256"), [(own["name"], f"`{own['digest']['sha256']}`") for own in statement["subject"]]),
         "",
     ]  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join(lines).encode("utf-8", "backslashreplace")
 
 
 def _claims(case: Mapping[str, Any]) -> list[str]:
@@ -56,7 +59,7 @@ def _claims(case: Mapping[str, Any]) -> list[str]:
 
 
 def _rests(claim: Mapping[str, Any]) -> str:
-    return f"{claim['finding']} `{(claim['digest'] or 'not there')[:_SHORT]}`"
+    return f"{claim['finding']} `{str(claim['digest'] or 'not there')[:_SHORT]}`"
 
 
 def _listed(title: str, texts: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from weakspot.core.digest import canonical
-from weakspot.gate.judging import Judged, Verdict
+from weakspot.gate.evaluation import Judged, Verdict
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold."""
@@ -63,7 +63,8 @@ def as_markdown(verdict: Verdict) -> str:
         cells = (name + one.rule.claim, one.told, one.rule.finding)
         lines.append(f"| {'✅' if one.passed else '❌'} | " + " | ".join(map(cell, cells)) + " |")
     warnings = [f"- {cell(one.rule.title)}: {warning}" for one in verdict.judged for warning in one.warnings]
-    return "\n".join([*lines, *(["", *warnings] if warnings else []), ""])
+    text = "\n".join([*lines, *(["", *warnings] if warnings else []), ""])
+    return text.encode("utf-8", "backslashreplace").decode()  # names may hold what UTF-8 cannot
 
 
 def as_lines(verdict: Verdict) -> list[str]:

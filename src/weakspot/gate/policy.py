@@ -1,7 +1,7 @@
 """A policy: the rules that a Run must keep, read from a YAML file whose every complaint names its line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -9,9 +9,10 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.options import OptionError, checked, nearest, shortened
 from weakspot.yaml_file import Places, read_yaml
 
-KEYS = ("rules", "baseline")
+KEYS = ("rules", "baseline", "least_rows", "least_samples")
 SUBJECTS = ("number", "column", "new_causes")
 CONDITIONS = ("at_most", "at_least", "equals", "exists", "worse_by_at_most")
+LEAST = ("least_rows", "least_samples")
 COVERAGE = "coverage."
 
 Scalar = str | float | bool
@@ -33,6 +34,9 @@ class Rule:
     worse_by_at_most: against the baseline: the end of the interval of how much worse it became must keep to it.
     new_causes: so many clusters at most whose images the baseline mostly answers rightly.
     overlap: a cluster is known if at least this share of its images was wrong in the baseline too.
+    split: the data that the Finding must be of; by default what its name ends with, else test.
+    least_rows: on fewer rows, or on fewer inputs that are paired with the baseline's, a rule of a column does not hold.
+    least_samples: on a Finding of fewer samples the rule does not hold.
     """
 
     finding: str
@@ -48,10 +52,22 @@ class Rule:
     worse_by_at_most: float | None = None
     new_causes: int | None = None
     overlap: float = 0.5
+    split: str | None = None
+    least_rows: int | None = None
+    least_samples: int | None = None
 
     @property
     def claim(self) -> str:
         """What must hold, in words."""
+        of = "" if self.split is None else f" of the split {self.split}"
+        least = " and ".join(f"{n:,} {what}" for what, n in self._least() if n is not None)
+        return self._condition + of + (f", on at least {least}" if least else "")
+
+    def _least(self) -> tuple[tuple[str, int | None], ...]:
+        return (("rows", self.least_rows), ("samples", self.least_samples))
+
+    @property
+    def _condition(self) -> str:
         if self.new_causes is not None:
             return f"at most {self.new_causes} new root causes against the baseline"
         where = ", ".join(f"{name} = {value}" for name, value in self.where.items())
@@ -64,6 +80,11 @@ class Rule:
             return f"{subject} is there"
         signs = (("≤", self.at_most), ("≥", self.at_least), ("=", self.equals))
         return subject + "".join(f" {sign} {value}" for sign, value in signs if value is not None) + sure
+
+    @property
+    def compares(self) -> bool:
+        """Whether the rule needs a baseline."""
+        return self.new_causes is not None or self.worse_by_at_most is not None
 
     @property
     def title(self) -> str:
@@ -92,20 +113,41 @@ def read_policy(path: Path) -> Policy:
     for key in content:
         if key not in KEYS:
             raise ConfigError(
-                f"{places.of(key)}: nothing is called {key!r}: {nearest(key, KEYS)}expected rules, baseline"
+                f"{places.of(key)}: nothing is called {key!r}: {nearest(key, KEYS)}expected {', '.join(KEYS)}"
             )
     rules = content.get("rules")
     if not isinstance(rules, list) or not rules:
         raise ConfigError(f"{places.of('rules')}: expected a list of rules, got {shortened(rules)}")
     with places.named("baseline"):
         baseline = checked("baseline", content.get("baseline"), str | None, of="policy")
-    read = [_rule(entry, number, places) for number, entry in enumerate(rules)]
+    least = {name: _least(name, content.get(name), places) for name in LEAST}
+    read = [_asked(_rule(entry, number, places), least) for number, entry in enumerate(rules)]
     if all(rule.finding.startswith(COVERAGE) for rule in read):
         raise ConfigError(
             f"{places.of('rules')}: every rule is about coverage, which is no verdict by itself: add a rule of another "
             "question, such as robustness or classes"
         )
     return Policy(read, None if baseline is None else path.parent / baseline, places)
+
+
+def _least(name: str, value: Any, places: Places) -> int | None:
+    """What a policy asks of all its rules."""
+    with places.named(name):
+        least: int | None = checked(name, value, int | None, of="policy")
+        _check_least(name, least)
+    return least
+
+
+def _asked(rule: Rule, least: Mapping[str, int | None]) -> Rule:
+    """A rule with what the policy asks of all, where it says nothing itself; only rules of a column have rows."""
+    rows = least["least_rows"] if rule.column is not None and rule.least_rows is None else rule.least_rows
+    samples = least["least_samples"] if rule.least_samples is None else rule.least_samples
+    return replace(rule, least_rows=rows, least_samples=samples)
+
+
+def _check_least(name: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise OptionError(name, f"{name} is {value}, expected 1 or more: no rule holds on nothing")
 
 
 def _rule(entry: Any, number: int, places: Places) -> Rule:
@@ -141,6 +183,10 @@ def _check(rule: Rule) -> None:
         raise OptionError(conditions[1], f"{' and '.join(conditions)} cannot be meant together: make two rules of it")
     if rule.exists and rule.number is None:
         raise OptionError("exists", "only a number can be asked to exist")
+    for name in LEAST:
+        _check_least(name, getattr(rule, name))
+    if rule.least_rows is not None and rule.column is None:
+        raise OptionError("least_rows", "least_rows is about the rows of a column: use least_samples")
     if rule.where and rule.column is None:
         raise OptionError("where", "only rows of a column can be chosen by where")
     if rule.confidence is not None and not 0 < rule.confidence < 1:

@@ -32,7 +32,7 @@ class PolicyFile(pytest.File):
         """A test for each rule."""
         from weakspot.core.errors import WeakspotError
         from weakspot.core.run import Run
-        from weakspot.gate.judging import judge
+        from weakspot.gate.evaluation import judge
         from weakspot.gate.policy import read_policy
 
         option = self.config.getoption

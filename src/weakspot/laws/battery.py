@@ -19,6 +19,7 @@ from weakspot.core.examine import run_job
 from weakspot.core.finding import Finding, verify
 from weakspot.core.job import Execution, Job, Shard
 from weakspot.core.observation import Observation
+from weakspot.core.outputs import Outputs
 from weakspot.core.plan import Plan
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress
@@ -255,6 +256,14 @@ def options_documented(trial: Trial) -> None:
         raise LawBroken(f"the docstring does not explain: {', '.join(missing) or 'the probe'}")
 
 
+def outputs_as_declared(trial: Trial) -> None:
+    """The Finding holds what the probe declares in `outputs`, and nothing else; a probe may declare nothing at all."""
+    if trial.probe.outputs != Outputs():
+        problems = trial.probe.outputs.problems(trial.examine())
+        if problems:
+            raise LawBroken("; ".join(problems))
+
+
 LAWS: tuple[Callable[[Trial], None], ...] = (
     any_batch_size,
     any_shards,
@@ -267,6 +276,7 @@ LAWS: tuple[Callable[[Trial], None], ...] = (
     counts_never_fall,
     state_stays_small,
     options_documented,
+    outputs_as_declared,
 )
 
 

@@ -12,7 +12,7 @@ from weakspot.core.subject import Subject
 from weakspot.core.tasks import Scores, Task
 from weakspot.data.sources import ArraySource
 
-SAMPLES = {"train": 41, "test": 37, "improvement": 29, "validation": 31}
+SAMPLES = {"train": 41, "test": 37, "pool": 29, "validation": 31}
 """Neither a multiple of the batch sizes tried, nor equal to any number of neurons."""
 
 

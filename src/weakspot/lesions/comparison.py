@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.lesions import outputs as declared
 from weakspot.lesions.evaluation import Fold, accuracy_confidence, evaluate
-from weakspot.lesions.model import Method
-from weakspot.lesions.telling import EVALUATION, area_estimates, dice_estimate, method_table, scored_fold
+from weakspot.lesions.model import PROVENANCE, Method
+from weakspot.lesions.telling import EVALUATION, area_estimates, check_apart, dice_estimate, method_table, scored_fold
 
 GRID = 101
 """Places along the false positives at which curves are read off."""
@@ -24,12 +25,16 @@ def evaluation_finding(
     """One row per method over the scored cases of each fold: area with interval, distance from `method`, ρ with size.
 
     scored: Findings of `Scores`, one per fold. patient: a pattern that names the patient at the beginning of a case's
-    id. replicates: how often patients are drawn anew.
+    id. replicates: how often patients are drawn anew. Scored cases or patients that the network or the lesion model has
+    learnt from are refused.
     """
+    for finding in scored:
+        check_apart(finding, finding.provenance.get(PROVENANCE, {}), patient)
     folds = [scored_fold(finding, patient) for finding in scored]
     told = evaluate(folds, replicates=replicates, seed=seed)
     return Finding(
         name=EVALUATION,
+        outputs=declared.EVALUATION,
         about="How well each method tells false positives from true ones.",
         summary={**area_estimates(told, method), **_totals(folds)},
         table=table_of(method_table(told, method, [f"fold_{number}" for number in range(len(folds))])),

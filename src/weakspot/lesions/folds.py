@@ -13,6 +13,7 @@ import numpy as np
 
 from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.files import write_text
+from weakspot.core.guarded_open import read_json
 from weakspot.lesions.lesion_set import patients_of
 
 FORMAT, VERSION = "weakspot-folds", 1
@@ -78,7 +79,7 @@ def save_folds(folds: Sequence[Fold], path: Path) -> None:
 def load_folds(path: Path) -> list[Fold]:
     """Read folds: what `save_folds` wrote, or nnU-Net's `splits_final.json`, whose folds have no test part."""
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = read_json(path)
         entries = read["folds"] if isinstance(read, dict) else read
         return [_fold(entry) for entry in entries]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -66,6 +66,11 @@ class LesionSet:
         return lesion_graphs(self.nodes, self.features)
 
     @property
+    def truth_known(self) -> bool:
+        """Whether the lesions were cut with the true masks beside."""
+        return "true_positive" in self.columns
+
+    @property
     def adjusted_iou(self) -> NDArray[np.float64]:
         """How far each lesion agrees with the truth; an error where that is not known."""
         if "adjusted_iou" not in self.columns:
@@ -79,8 +84,10 @@ class LesionSet:
         return ~np.asarray(self.columns["true_positive"], dtype=np.bool_)
 
 
-def patients_of(cases: np.ndarray, pattern: str | None) -> NDArray[np.str_]:
+def patients_of(cases: np.ndarray, pattern: str | None, *, strict: bool = True) -> NDArray[np.str_]:
     """The patient of each case: what the pattern matches at the beginning of its id, or the id itself.
+
+    strict: whether a case that the pattern does not match is an error, or a patient of its own.
 
     >>> patients_of(np.array(["p01_a", "p01_b", "p02_a"]), "p[0-9]+").tolist()
     ['p01', 'p01', 'p02']
@@ -88,11 +95,11 @@ def patients_of(cases: np.ndarray, pattern: str | None) -> NDArray[np.str_]:
     if pattern is None:
         return np.asarray(cases, dtype=np.str_)
     try:
-        found = {case: re.match(pattern, case) for case in np.unique(cases).tolist()}
+        matched = {case: re.match(pattern, case) for case in np.unique(cases).tolist()}
     except re.error as error:
         raise ConfigError(f"patient {pattern!r} is no regular expression: {error}") from error
-    lost = [case for case, match in found.items() if match is None]
-    if lost:
+    found = {case: match.group(0) if match else "" for case, match in matched.items()}
+    lost = [case for case, name in found.items() if not name]
+    if lost and strict:
         raise ConfigError(f"patient {pattern!r} finds no patient in the id {lost[0]!r}: it must match every case")
-    names = {case: match.group(0) for case, match in found.items() if match is not None}
-    return np.array([names[case] for case in cases.tolist()], dtype=np.str_)
+    return np.array([found[case] or case for case in cases.tolist()], dtype=np.str_)

@@ -11,12 +11,10 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from weakspot.core.draws import draw_keys
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Finding
-from weakspot.lesions.gcn import Learning, TrainedGcn, train_gcn
-from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.rivals import (
+from weakspot.core.stateless_random import draw_keys
+from weakspot.lesions.baselines import (
     DIRECT,
     METASEG,
     MetaSeg,
@@ -24,6 +22,8 @@ from weakspot.lesions.rivals import (
     fit_metaseg_classification,
     fit_metaseg_regression,
 )
+from weakspot.lesions.gcn import Learning, TrainedGcn, train_gcn
+from weakspot.lesions.lesion_set import LesionSet
 from weakspot.statistics.calibration import brier_score, logistic, platt_scaling
 
 Floats = NDArray[np.float64]
@@ -80,6 +80,8 @@ class LesionModel:
     """The cases it was trained on."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """How the lesions were cut and sampled; lesions that it is to judge must be cut alike."""
+    patient: str | None = None
+    """The pattern that named the patients of these cases."""
 
     def scores(self, lesions: LesionSet) -> dict[str, Floats]:
         """What each method gives, higher for lesions that are less sure; logits where a method gives logits."""
@@ -102,6 +104,7 @@ class LesionModel:
             "calibration": asdict(self.calibration),
             "cases": list(self.cases),
             "parameters": dict(self.parameters),
+            "patient": self.patient,
         }
 
     @classmethod
@@ -126,7 +129,8 @@ class LesionModel:
             }
             metaseg = {name: MetaSeg(**parts[name]) for name in METASEG}
             calibration = Calibration(**about["calibration"])
-            return cls(about["method"], networks, metaseg, calibration, tuple(about["cases"]), about["parameters"])
+            cases, patient = tuple(about["cases"]), about.get("patient")
+            return cls(about["method"], networks, metaseg, calibration, cases, about["parameters"], patient)
         except (KeyError, TypeError) as error:
             raise DataError(f"this is no lesion model: {error} is missing or odd; fit it again") from error
 
@@ -144,11 +148,12 @@ def fit_lesion_model(
     learning: Learning | None = None,
     folds: int = 5,
     parameters: Mapping[str, Any] | None = None,
+    patient: str | None = None,
 ) -> tuple[LesionModel, Floats]:
     """Train all methods on all lesions, and calibrate one on patients that it was not trained on; with those scores.
 
     patients: of each lesion. For the calibration the method is trained `folds` times more, each time without one part
-    of the patients, and scores that part.
+    of the patients, and scores that part. parameters, patient: what the model is to note of its cases.
     """
     how = learning or Learning()
     if method not in METHODS:
@@ -171,6 +176,7 @@ def fit_lesion_model(
         calibrate(held_out, wrong),
         tuple(np.unique(lesions.case).tolist()),
         dict(parameters or {}),
+        patient,
     )
     return model, held_out
 

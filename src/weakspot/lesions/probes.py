@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
 from weakspot.core.look import Look
 from weakspot.core.probe import complete_options
 from weakspot.core.source import Source
 from weakspot.core.step import Step
+from weakspot.lesions import outputs as declared
+from weakspot.lesions.apart import check_not_learnt, check_unseen, check_untrained
 from weakspot.lesions.cases import Cutting
 from weakspot.lesions.gathering import Gathering, Looking, Sampling
 from weakspot.lesions.gcn import Learning, Readout
@@ -40,9 +42,12 @@ class Lesions(Gathering):
     least_iou: ε, the adjusted IoU from which on a lesion is a true positive.
     log_epsilon: what is added to a measure before its logarithm is taken.
     standardise: whether the graphs hold z-scores of each case's intensities over its voxels that are not 0.
-    trained_on: ids of cases that the network was trained on; they are marked, and no lesion model learns from them.
+    trained_on: ids of cases that the network was trained on; they are marked, no lesion model learns from them, and
+        none of them may be a test case.
     seed: of the dropout masks.
     """
+
+    outputs = declared.LESIONS
 
     look: Look | None = None
     samples: int = 20
@@ -58,6 +63,14 @@ class Lesions(Gathering):
 
     def __post_init__(self) -> None:
         self.manner  # noqa: B018 - refuses what it cannot do
+
+    @classmethod
+    def check_splits(
+        cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source], upstream: Mapping[str, str]
+    ) -> None:
+        """Refuse test cases that the network was trained on; of other splits they are marked."""
+        if split == "test" and split in data:
+            check_untrained(data[split].ids, _trained_on(options, data))
 
     @cached_property
     def manner(self) -> Sampling:
@@ -125,6 +138,8 @@ class LesionFit(Sampled):
         "cuda", which pays for lesions of thousands of voxels.
     """
 
+    outputs = declared.LESION_FIT
+
     split = "validation"
 
     method: Method = "gcn_classification"
@@ -153,24 +168,27 @@ class LesionFit(Sampled):
         return Learning(self.epochs, self.batch_size, self.hidden, *rates, self.readout, self.seed, self.device)
 
     @classmethod
-    def check_splits(cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source]) -> None:
-        """Refuse cases of the split `train`, which the network was trained on."""
+    def check_splits(
+        cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source], upstream: Mapping[str, str]
+    ) -> None:
+        """Refuse cases, and patients, that the network was trained on."""
         training_cases = bool(options.get("training_cases"))
         check_split(split, training_cases=training_cases)
-        if not training_cases and "train" in data and split in data:
-            check_unseen(data[split].ids, data["train"].ids)
+        if not training_cases and split in data:
+            check_unseen(data[split].ids, _trained_on(options["sampling"], data), patient=options["patient"])
 
     def wants(self, ids: Sequence[str]) -> None:
         """All cases; those that the network was trained on are refused before anything is computed."""
         if not self.training_cases:
-            check_unseen(ids, self.cutter.trained_on)
+            check_unseen(ids, self.cutter.trained_on, patient=self.patient)
 
     def finish(self) -> Finding:
         """The trained methods, and what they say of held-out patients."""
         lesions = LesionSet.of(self.gathered_lesions())
         patients = patients_of(lesions.case, self.patient)
         how: dict[str, Any] = {"method": self.method, "learning": self.learning, "folds": self.folds}
-        model, held_out = fit_lesion_model(lesions, patients, **how, parameters=self.cutter.parameters())
+        how |= {"parameters": self.cutter.parameters(), "patient": self.patient}
+        model, held_out = fit_lesion_model(lesions, patients, **how)
         return fit_finding(lesions, model, held_out, patients)
 
 
@@ -186,6 +204,8 @@ class Scores(Sampled):
     patient: a pattern that names the patient at the beginning of a case's id; without it each case is one.
     replicates: how often patients are drawn anew for the intervals.
     """
+
+    outputs = declared.SCORES
 
     training: Mapping[str, Any] = field(default_factory=dict)
     model: Finding
@@ -204,9 +224,21 @@ class Scores(Sampled):
         check_alike(model.parameters, self.cutter.parameters())
         return model
 
+    @classmethod
+    def check_splits(
+        cls, split: str, options: Mapping[str, Any], data: Mapping[str, Source], upstream: Mapping[str, str]
+    ) -> None:
+        """Refuse cases, and patients, that the network was trained on or that the lesion model is to learn from."""
+        if split not in data:
+            return
+        check_untrained(data[split].ids, _trained_on(options["sampling"], data), patient=options["patient"])
+        if upstream.get("model") in data:
+            check_not_learnt(data[split].ids, data[upstream["model"]].ids, patient=options["patient"])
+
     def wants(self, ids: Sequence[str]) -> None:
-        """All cases, if the model fits them."""
-        self.trained  # noqa: B018 - refuses another cut before anything is computed
+        """All cases, if the model fits them and learnt from others; refused before anything is computed."""
+        check_untrained(ids, self.cutter.trained_on, patient=self.patient)
+        check_not_learnt(ids, self.trained.cases, patient=self.patient or self.trained.patient)
 
     def finish(self) -> Finding:
         """The lesions, with what the model says of each."""
@@ -214,15 +246,9 @@ class Scores(Sampled):
         return scores_finding(cut, self.trained, patient=self.patient, replicates=self.replicates)
 
 
-def check_unseen(ids: Sequence[str], trained_on: Sequence[str]) -> None:
-    """Refuse cases that the segmentation network was trained on."""
-    seen = sorted(set(ids) & set(trained_on))
-    if seen:
-        raise DataError(
-            f"the network was trained on case {seen[0]!r} ({len(seen)} of {len(ids)} here): a lesion model must learn "
-            "from other cases, since a network errs less on those it knows; take validation cases, or say that these "
-            "are wanted nevertheless (training_cases)"
-        )
+def _trained_on(sampling: Mapping[str, Any], data: Mapping[str, Source]) -> list[str]:
+    """The cases that the network was trained on: those that are listed, and those of the split `train`."""
+    return [*sampling.get("trained_on", ()), *(data["train"].ids if "train" in data else ())]
 
 
 def check_split(split: str, *, training_cases: bool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.guarded_open import read_lines
 from weakspot.core.options import shortened
 from weakspot.core.step import Step
 from weakspot.lesions.probes import LesionFit, Lesions, Scores, check_split
@@ -69,7 +70,8 @@ def case_ids(given: Any) -> tuple[str, ...]:
     if not isinstance(given, str | Path):
         raise ConfigError(f"trained_on is {shortened(given)}: expected a list of ids, or a file with one in each line")
     try:
-        lines = Path(given).read_text(encoding="utf-8").splitlines()
+        lines = read_lines(given)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"trained_on: cannot read {given}: {error}; give a file with one id in each line") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"trained_on: cannot read {given}: {reason}; give a file with one id in each line") from error
     return tuple(line.strip() for line in lines if line.strip())

@@ -1,6 +1,5 @@
 """A lesion model on disk: a folder with the numbers as safetensors and all else as JSON."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from weakspot.core.digest import to_json
 from weakspot.core.errors import DataError
 from weakspot.core.files import whole_folder, writing
+from weakspot.core.guarded_open import check_plain, read_json
 from weakspot.lesions.model import LesionModel
 
 FORMAT, VERSION = "weakspot-lesion-model", 1
@@ -32,10 +32,14 @@ def load_model(folder: Path) -> LesionModel:
     from safetensors.numpy import load_file
 
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        about = read_json(folder / ABOUT)
+        check_plain(folder / WEIGHTS)
         arrays = load_file(folder / WEIGHTS)
     except (OSError, ValueError, SafetensorError) as error:
-        raise DataError(f"cannot read a lesion model in {folder}: {error}; fit it again") from error
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read a lesion model in {folder}: {reason}; fit it again") from error
+    if not isinstance(about, dict):
+        raise DataError(f"cannot read a lesion model in {folder}: {ABOUT} is no mapping; fit it again")
     if about.get("format") != FORMAT or about.get("version") != VERSION:
         raise DataError(
             f"{folder} holds {about.get('format')!r} version {about.get('version')}, expected {FORMAT!r} version "

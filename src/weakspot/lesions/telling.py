@@ -8,12 +8,14 @@ import numpy as np
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.lesions import outputs as declared
+from weakspot.lesions.apart import check_not_learnt, check_untrained
+from weakspot.lesions.baselines import direct_uncertainties
 from weakspot.lesions.evaluation import Evaluation, Fold, evaluate, mean_dice
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.model import METHODS, PROVENANCE, LesionModel, uncertainties
-from weakspot.lesions.rivals import direct_uncertainties
 from weakspot.statistics.calibration import brier_score, reliability
-from weakspot.statistics.intervals import Interval, normal_quantile, percentile_interval, too_few_to_resample
+from weakspot.statistics.intervals import Interval, percentile_interval, too_few_to_resample
 
 LESIONS, FIT, SCORES, EVALUATION = "lesions.lesions", "lesions.lesion_fit", "lesions.scores", "lesions.evaluation"
 """The names of the room's Findings."""
@@ -118,6 +120,7 @@ def fit_finding(lesions: LesionSet, model: LesionModel, held_out: np.ndarray, pa
         summary=summary,
         table=table_of(table),
         arrays=arrays,
+        outputs=declared.LESION_FIT,
         provenance={PROVENANCE: model.about()},
     )
 
@@ -139,7 +142,11 @@ def reliability_arrays(probability: np.ndarray, wrong: np.ndarray) -> dict[str, 
 
 
 def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = None, replicates: int = 1000) -> Finding:
-    """Every lesion with what the model says of it, and how well that agrees with the truth where it is known."""
+    """Every lesion with what the model says of it, and how well that agrees with the truth where it is known.
+
+    Cases, and patients, that the network was trained on or that the model learnt from are refused.
+    """
+    check_apart(cut, model.about(), patient)
     lesions = LesionSet.of(cut)
     scores = model.scores(lesions)
     unsure = uncertainties(scores)
@@ -159,24 +166,39 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
         "calibrated": Estimate(model.calibration.calibrated, about=_calibration_words(model)),
     }
     if model.calibration.calibrated:
-        summary["expected_false_positives"] = expected_false_positives(probability)
+        summary["expected_false_positives"] = expected_false_positives(probability, lesions)
     finding = Finding(
         name=SCORES,
         about="Every lesion with the probability that it is a false positive.",
         summary=summary,
         table=table_of(ordered(columns)),
         arrays=arrays,
+        outputs=declared.SCORES,
         provenance={PROVENANCE: model.about()},
     )
     return _with_truth(finding, lesions, model, patient, replicates)
 
 
-def expected_false_positives(probability: np.ndarray) -> Estimate:
-    """Σ p with the spread √(Σ p (1 − p)) that chance gives it, were lesions independent."""
-    mean = float(probability.sum())
-    spread = normal_quantile(0.95) * float(np.sqrt((probability * (1 - probability)).sum()))
-    low, high = max(0.0, mean - spread), min(float(len(probability)), mean + spread)
-    return Estimate(mean, low, high, 0.95, "false positives to expect: the sum of the lesions' probabilities")
+def check_apart(finding: Finding, model: Mapping[str, Any], patient: str | None) -> None:
+    """Refuse lesions of cases or patients that the network or the lesion model, by its `about`, has learnt from."""
+    cases = np.asarray(finding.arrays["cases"])
+    marked = np.asarray(finding.arrays.get("case_trained_on", np.zeros(len(cases), dtype=np.bool_)))
+    parameters = finding.provenance.get("parameters", {})
+    listed = parameters.get("sampling", parameters).get("trained_on", ())
+    pattern = patient or model.get("patient")
+    check_untrained(cases.tolist(), [*cases[marked].tolist(), *listed], patient=pattern)
+    check_not_learnt(cases.tolist(), model.get("cases", ()), patient=pattern)
+
+
+def expected_false_positives(probability: np.ndarray, lesions: LesionSet) -> Estimate:
+    """Σ p, and beside it how many there are where the truth is known.
+
+    It has no interval: √(Σ p (1 − p)) would take lesions for independent and the calibration for exact, and neither how
+    patients differ nor how far the calibration is off can be seen from these lesions.
+    """
+    about = "false positives to expect: the sum of the lesions' probabilities, as good as these are calibrated"
+    known = f"; by the true masks there are {int(lesions.false_positive.sum())}" if lesions.truth_known else ""
+    return Estimate(float(probability.sum()), about=about + known)
 
 
 def brier_estimate(probability: np.ndarray, wrong: np.ndarray, patients: np.ndarray, about: str) -> Estimate:
@@ -204,7 +226,7 @@ def _with_truth(
     finding: Finding, lesions: LesionSet, model: LesionModel, patient: str | None, replicates: int
 ) -> Finding:
     """The Finding with areas, their difference to the best rival and reliability, where both kinds of lesion occur."""
-    if "true_positive" not in lesions.columns or not 0 < lesions.false_positive.sum() < len(lesions):
+    if not lesions.truth_known or not 0 < lesions.false_positive.sum() < len(lesions):
         return finding
     told = evaluate([scored_fold(finding, patient)], replicates=replicates)
     summary = {**finding.summary, **area_estimates(told, model.method)}
@@ -226,8 +248,8 @@ def area_estimates(told: Evaluation, method: str) -> dict[str, Estimate]:
     apart = told.difference(method, best)
     return {
         "area": _area(told, method, f"area under the accuracy–confidence curve of {method}"),
-        "best_rival": Estimate(best, about="the rival with the largest area, chosen here"),
-        "area_of_best_rival": _area(told, best, "its area"),
+        "best_baseline": Estimate(best, about="the rival with the largest area, chosen here"),
+        "area_of_best_baseline": _area(told, best, "its area"),
         "difference": _estimate(*apart, f"area of {method} less that of {best}", told.few),
     }
 

@@ -11,6 +11,7 @@ from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Batch
 from weakspot.core.probe import Rows
 from weakspot.core.rows import RowTable
+from weakspot.lesions import outputs as declared
 from weakspot.lesions.components import lesion_components
 from weakspot.lesions.gathering import spacing_of
 from weakspot.lesions.measures import VoxelMaps
@@ -34,6 +35,8 @@ class CaseVolumes(AsLesions):
     sampling: options of `Lesions`, how cases are looked at and cut.
     sequences: which ones are kept, by their place in the input, from 0 on; all where none is named.
     """
+
+    outputs = declared.CASE_VOLUMES
 
     sequences: tuple[int, ...] = ()
 

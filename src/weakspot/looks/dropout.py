@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from weakspot.core.draws import draw_keys, further_keys, keep_mask
 from weakspot.core.errors import SubjectError
 from weakspot.core.look import Forward, Look
+from weakspot.core.stateless_random import draw_keys, further_keys, keep_mask
 
 _ELEMENT = frozenset({F.dropout, torch.dropout})
 _CHANNEL = frozenset({F.dropout1d, F.dropout2d, F.dropout3d, torch.feature_dropout})

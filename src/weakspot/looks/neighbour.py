@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from weakspot.core.draws import draw_keys_of_looks, uniform
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
 from weakspot.core.look import Forward, Look
+from weakspot.core.stateless_random import draw_keys_of_looks, uniform
 from weakspot.looks.variations import Bounds, Variation, recalled
 
 

@@ -38,7 +38,7 @@ def variation(ranges: Mapping[str, Any]) -> Variation:
     >>> variation({"rotate": 30, "shift": [0, 3]})
     Combined(parts=(Rotate(degrees=30), Shift(pixels=(0, 3))))
     >>> variation({"either": [{"rain": None}, {"fog": [0.3, 1]}]})
-    Either(parts=(Rain(amount=(1, 1)), Fog(thickness=(0.3, 1))))
+    OneOf(parts=(Rain(amount=(1, 1)), Fog(thickness=(0.3, 1))))
     """
     if not isinstance(ranges, Mapping) or not ranges:
         raise ConfigError(f"neighbours is {ranges!r}: expected names and ranges, {_EXAMPLE}")

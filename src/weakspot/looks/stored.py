@@ -11,6 +11,7 @@ from torch import Tensor
 
 from weakspot.core.digest import digest
 from weakspot.core.errors import BadSample, ConfigError, DataError, SubjectError
+from weakspot.core.guarded_open import open_plain
 from weakspot.core.subject import Subject
 from weakspot.looks.flips import are_flipped
 from weakspot.looks.members import asked
@@ -84,7 +85,7 @@ class StoredSamples:
     def _volume(self, folder: Path, case: str, shape: tuple[int, ...]) -> Tensor:
         path = folder / f"{case}.npz"
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            with open_plain(path) as file, np.load(file, allow_pickle=False) as stored:
                 key = next((key for key in self._keys if key in stored), None)
                 if key is None:
                     raise BadSample(
@@ -122,7 +123,7 @@ def _contents(folder: Path) -> list[tuple[str, int, int]]:
     found = []
     for path in sorted(folder.glob("*.npz")):
         try:
-            with zipfile.ZipFile(path) as archive:
+            with open_plain(path) as file, zipfile.ZipFile(file) as archive:
                 found += [(f"{path.stem}/{entry.filename}", entry.file_size, entry.CRC) for entry in archive.infolist()]
         except (OSError, zipfile.BadZipFile) as error:  # reading it will name it
             found.append((f"{path.stem}: {error}", 0, 0))

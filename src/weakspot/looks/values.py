@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weakspot.core.draws import device_words, mix
+from weakspot.core.stateless_random import device_words, mix
 from weakspot.looks.variations import GRAIN, Photometric, Quantity, Range, per_image
 
 

@@ -122,9 +122,9 @@ class Variation(ABC):
         """Both, one after the other."""
         return Combined((*_parts(self, Combined), *_parts(other, Combined)))
 
-    def __or__(self, other: "Variation") -> "Either":
+    def __or__(self, other: "Variation") -> "OneOf":
         """One or the other in turn: of an even number of looks exactly half."""
-        return Either((*_parts(self, Either), *_parts(other, Either)))
+        return OneOf((*_parts(self, OneOf), *_parts(other, OneOf)))
 
     def __canonical__(self) -> dict[str, Any]:
         """As a Finding records it; with the code, so that a variation that is written anew is not taken for it."""
@@ -231,7 +231,7 @@ class Combined(_Several):
 
 
 @dataclass(frozen=True)
-class Either(_Several):
+class OneOf(_Several):
     """Several variations in turn, look by look: of 50 looks at rain or fog exactly 25 are rain."""
 
     @property

@@ -1,8 +1,10 @@
 """A `torch.export` archive (.pt2): with a free batch size a module whose layers can be looked into."""
 
+import io
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ from torch.nn import functional as F
 
 from weakspot.core.digest import digest_file
 from weakspot.core.environment import environment
-from weakspot.core.errors import ConfigError, SubjectError
-from weakspot.models.archive_check import check_archive
+from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
+from weakspot.models.archive_check import plain_archive
 from weakspot.models.batches import in_batches_of
 
 aten = torch.ops.aten
@@ -68,11 +70,12 @@ def load_exported(path: str | Path) -> "nn.Module | FixedBatchModel":
     file = Path(path)
     if not file.is_file():
         raise ConfigError(f"cannot read the model {file}: there is no such file")
-    check_archive(file)
-    program = _load(file)
-    _check_evaluation(file, program)
-    smallest, largest = batch_sizes(file, program)
-    module = _unflattened(program)
+    archive = plain_archive(file)
+    with _told_as_unreadable(file):
+        program = _load(archive)
+        _check_evaluation(file, program)
+        smallest, largest = batch_sizes(file, program)
+        module = _unflattened(program)
     if smallest == largest:
         return FixedBatchModel(file, module, int(smallest))
     module.register_forward_pre_hook(_BatchLimits(file.name, smallest, largest))
@@ -100,7 +103,7 @@ class FixedBatchModel:
 
     def fingerprint(self) -> str:
         """Of the file."""
-        return digest_file(self._path)
+        return digest_file(self._path, links=True)
 
     def __call__(self, inputs: Tensor) -> Any:
         """Outputs for any number of inputs, on their device."""
@@ -121,14 +124,21 @@ class _BatchLimits:
             )
 
 
-def _load(file: Path) -> ExportedProgram:
+@contextmanager
+def _told_as_unreadable(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except WeakspotError:
+        raise
+    except Exception as error:  # torch raises many kinds for archives that are damaged or of another version
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise ConfigError(f"cannot read the model {file}: {type(error).__name__}: {reason}") from error
+
+
+def _load(archive: io.BytesIO) -> ExportedProgram:
     with environment(*_TENSORS_ONLY), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch about its own future
-        try:
-            return torch.export.load(file)
-        except Exception as error:  # torch raises many kinds for archives that are damaged or of another version
-            reason = str(error).strip().partition("\n")[0][:200]
-            raise ConfigError(f"cannot read the model {file}: {type(error).__name__}: {reason}") from error
+        return torch.export.load(archive)
 
 
 def _check_evaluation(file: Path, program: ExportedProgram) -> None:

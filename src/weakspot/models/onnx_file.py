@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weakspot.core.digest import digest_file
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.models.batches import in_batches_of
+from weakspot.models.onnx_parts import digests
 
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 _OTHERS = {
@@ -53,10 +53,11 @@ class OnnxModel:
         return tuple(said)
 
     def fingerprint(self) -> str:
-        """Of the file, and of the files beside it that hold large weights."""
-        beside = [self._path.with_name(self._path.name + end) for end in (".data", "_data")]
-        beside.append(self._path.with_suffix(".data"))
-        return " ".join(digest_file(file) for file in (self._path, *beside) if file.is_file())
+        """Of the file, of every file in which it keeps weights, and of how it is run."""
+        import onnxruntime
+
+        how = f"channels {self._channels}, onnxruntime {onnxruntime.__version__}"
+        return " ".join([*digests(self._path), how])
 
     def __call__(self, inputs: Tensor) -> Any:
         """The output, or a mapping of the outputs by name where there are several; on the device of the inputs."""

@@ -1,11 +1,13 @@
-"""One batch through a model: what comes out, and whether its inputs look like those it was trained on."""
+"""Some samples through a model: what comes out, and whether inputs and classes look like those it was trained on."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from weakspot.core.errors import SubjectError
@@ -18,12 +20,16 @@ from weakspot.models.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Normalise
 CAFFE_MEAN = (103.939, 116.779, 123.68)
 """Of ImageNet's blue, green and red from 0 to 255, as older networks have it."""
 _CLEARLY = 3.0
-"""By how many standard deviations of the difference another normalisation must win."""
+"""By how many standard deviations of the difference another normalisation, or order of the classes, must win."""
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one batch shows. `right`: which samples are answered rightly; None where that is not known."""
+    """What some samples show. `right`: which of them are answered rightly; None where that is not known.
+
+    predicted, targets: the class of each, of a classification with known targets.
+    """
 
     samples: int
     inputs: tuple[int, ...]
@@ -33,6 +39,8 @@ class Trial:
     like_probabilities: bool
     layers: tuple[Layer, ...]
     right: Tensor | None
+    predicted: Tensor | None = None
+    targets: Tensor | None = None
 
     @property
     def accuracy(self) -> float | None:
@@ -46,11 +54,11 @@ class Trial:
 
 
 def try_out(subject: Subject, batch: Batch) -> Trial:
-    """Run one batch and look at what comes out."""
+    """Run some samples and look at what comes out."""
     layers = subject.layers(batch.inputs[:1])
-    with subject.borrowed() as forward, torch.no_grad():
-        outputs = forward(batch.inputs.to(subject.device)).float().cpu()
+    outputs = _outputs(subject, batch.inputs)
     subject.class_count(outputs)  # refuses outputs that cannot be what was said of them
+    answered = subject.task == "classification" and batch.targets is not None
     return Trial(
         samples=len(batch),
         inputs=tuple(batch.inputs.shape[1:]),
@@ -60,7 +68,14 @@ def try_out(subject: Subject, batch: Batch) -> Trial:
         like_probabilities=look_like_probabilities(outputs, one_of_them=subject.task != "multilabel"),
         layers=layers,
         right=_right(subject, outputs, batch.targets),
+        predicted=outputs.argmax(1) if answered else None,
+        targets=batch.targets if answered else None,
     )
+
+
+def _outputs(subject: Subject, inputs: Tensor) -> Tensor:
+    with subject.borrowed() as forward, torch.no_grad():
+        return torch.cat([forward(some.to(subject.device)).float().cpu() for some in inputs.split(_AT_ONCE)])
 
 
 def _range(values: Tensor) -> tuple[float, float]:
@@ -84,31 +99,83 @@ def look_like_probabilities(outputs: Tensor, *, one_of_them: bool) -> bool:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another normalisation, how many samples are answered rightly with it, and whether that is clearly better."""
+    """Another normalisation, the share of the samples that are right with it, and whether that is clearly more."""
 
     name: str
     normalise: Normalise
     accuracy: float
+    better: bool
 
 
-def better_normalisations(subject_with: Callable[[Any], Subject], batch: Batch, now: Tensor) -> list[Alternative]:
-    """Usual normalisations under which far more samples are answered rightly than now, the plainest of the best first.
+def compared_normalisations(subject_with: Callable[[Any], Subject], batch: Batch, now: Tensor) -> list[Alternative]:
+    """All usual normalisations on the same samples, the best first, of equal ones the plainest.
 
     subject_with: the subject with another pre-processing in the place of its own. now: which samples are right so far.
     Clearly better: of the samples that only one of the two answers rightly, it wins by 3 √n or more.
     """
-    found: list[tuple[Alternative, Tensor]] = []
+    found = []
     for name, normalise in usual_normalisations(batch.inputs):
         try:
-            trial = try_out(subject_with(normalise), batch)
+            right = _right(subject := subject_with(normalise), _outputs(subject, batch.inputs), batch.targets)
         except (SubjectError, RuntimeError, ValueError):  # a shape the model cannot take is no alternative
             continue
-        if trial.right is not None and _clearly_better(trial.right, now):
-            found.append((Alternative(name, normalise, float(trial.right.float().mean())), trial.right))
-    beaten = [any(_clearly_better(other, answers) for _, other in found) for _, answers in found]
-    return [
-        alternative for (alternative, _), worse in sorted(zip(found, beaten, strict=True), key=lambda item: item[1])
-    ]
+        if right is not None:
+            found.append(Alternative(name, normalise, float(right.float().mean()), _clearly_better(right, now)))
+    return sorted(found, key=lambda alternative: -alternative.accuracy)
+
+
+def better_normalisations(subject_with: Callable[[Any], Subject], batch: Batch, now: Tensor) -> list[Alternative]:
+    """Those of `compared_normalisations` under which far more samples are answered rightly than now, the best first."""
+    return [one for one in compared_normalisations(subject_with, batch, now) if one.better]
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """Another order of the classes under which far more samples are right.
+
+    order: for each output the number of the class that it seems to be. accuracy: on samples by which the order was not
+    found.
+    """
+
+    order: tuple[int, ...]
+    accuracy: float
+
+
+def better_order(trial: Trial) -> Reordered | None:
+    """The assignment of outputs to classes that answers most samples rightly, where it is clearly better than none.
+
+    Classes that are numbered otherwise in the data than in the outputs make every number wrong without an error. Which
+    output is which class is found by the optimal assignment (Kuhn 1955) on one half of the samples and judged on the
+    other, each in turn, so that a free choice among all orders wins nothing by chance.
+    """
+    if trial.predicted is None or trial.targets is None or trial.right is None:
+        return None
+    classes = trial.outputs[0]
+    if int(trial.targets.max()) >= classes:  # there are more classes than outputs: no order of them fits
+        return None
+    right = torch.zeros_like(trial.right)
+    half = _half_of_each(trial.targets)
+    for own in (half, ~half):
+        order = torch.as_tensor(_assigned(trial.predicted[~own], trial.targets[~own], classes))
+        right[own] = order[trial.predicted[own]] == trial.targets[own]
+    if not _clearly_better(right, trial.right):
+        return None
+    return Reordered(tuple(_assigned(trial.predicted, trial.targets, classes)), float(right.float().mean()))
+
+
+def _half_of_each(targets: Tensor) -> Tensor:
+    """Every second sample of each class, so that both halves hold all classes in whatever order the data are."""
+    same = targets[:, None] == targets
+    return same.tril(-1).sum(1) % 2 == 0
+
+
+def _assigned(predicted: Tensor, targets: Tensor, classes: int) -> list[int]:
+    """For each output the class that it should be, so that most of these samples are right; else its own number."""
+    counts = np.zeros((classes, classes))
+    np.add.at(counts, (predicted.numpy(), targets.numpy()), 1)
+    counts += np.eye(classes) / (2 * max(len(targets), 1))  # of equally good ones, that which changes least
+    _, order = linear_sum_assignment(counts, maximize=True)
+    return [int(number) for number in order]
 
 
 def _clearly_better(other: Tensor, now: Tensor) -> bool:

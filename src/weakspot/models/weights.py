@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.guarded_open import check_plain
+from weakspot.models.zip_members import plain_members
 
 WRAPPERS = ("state_dict", "model_state_dict", "model_state", "model", "net", "weights", "params")
 """Under which names training programs keep the weights inside a checkpoint."""
@@ -48,8 +51,12 @@ def load_weights(model: nn.Module, path: str | Path, *, entry: str | None = None
 def read_weights(path: str | Path, *, entry: str | None = None) -> Weights:
     """The tensors of a file by name."""
     file = Path(path)
-    if not file.is_file():
-        raise ConfigError(f"cannot read weights {file}: there is no such file")
+    try:
+        check_plain(file)
+    except (OSError, ValueError) as error:
+        missing = isinstance(error, FileNotFoundError)
+        reason = "there is no such file" if missing else getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot read weights {file}: {reason}") from error
     if file.suffix.lower() not in _FROM_PICKLE:
         return Weights(_read_safetensors(file))
     return _unwrapped(_read_state_dict(file), file, entry)
@@ -67,11 +74,23 @@ def _read_safetensors(file: Path) -> dict[str, Tensor]:
 
 def _read_state_dict(file: Path) -> Any:
     try:
+        _check_format(file)
         return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ConfigError(_refused(file, str(error))) from error
     except Exception as error:  # torch raises many kinds for files that are cut short or something else
         raise ConfigError(f"cannot read weights {file}: {type(error).__name__}: {_first_line(error)}") from error
+
+
+def _check_format(file: Path) -> None:
+    """A zip as torch writes it, or the pickle that it wrote before there were zips."""
+    with file.open("rb") as opened:
+        begin = opened.read(4)
+        if begin == b"PK\3\4":
+            with zipfile.ZipFile(opened) as archive:
+                plain_members(archive, file.stat().st_size)
+        elif begin[:1] != b"\x80":
+            raise ValueError("it does not begin as torch.save begins a file")
 
 
 def _refused(file: Path, reason: str) -> str:

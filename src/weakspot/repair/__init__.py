@@ -1,18 +1,27 @@
-"""Repair: train a model further on what it gets wrong, and show what that changed."""
+"""Repair: train a model further on what it predicts incorrectly, and show what that changed.
 
-from weakspot.repair.balancing import Repeated, balanced, balanced_places
-from weakspot.repair.comparing import Answers, compared
-from weakspot.repair.kept import Kept
-from weakspot.repair.labelled import Labelled, held_out, targets_of
-from weakspot.repair.proving import RetrainingData, proved
-from weakspot.repair.training import Batches, Recipe, retrained
-from weakspot.repair.varied import VariedSource
+Names are loaded when they are first used: what the Findings hold is read without torch.
+"""
+
+from typing import TYPE_CHECKING
+
+from weakspot.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from weakspot.repair.balancing import Repeated, balanced, balanced_places
+    from weakspot.repair.cached import CachedSource
+    from weakspot.repair.comparison import compared
+    from weakspot.repair.experiment import RetrainingData, run_experiment
+    from weakspot.repair.labelled import Labelled, held_out, targets_of
+    from weakspot.repair.probes import Predictions
+    from weakspot.repair.training import Batches, Recipe, retrained
+    from weakspot.repair.varied import VariedSource
 
 __all__ = [
-    "Answers",
     "Batches",
-    "Kept",
+    "CachedSource",
     "Labelled",
+    "Predictions",
     "Recipe",
     "Repeated",
     "RetrainingData",
@@ -21,7 +30,21 @@ __all__ = [
     "balanced_places",
     "compared",
     "held_out",
-    "proved",
     "retrained",
+    "run_experiment",
     "targets_of",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    "weakspot.repair",
+    {
+        "balancing": "Repeated balanced balanced_places",
+        "comparison": "compared",
+        "experiment": "RetrainingData run_experiment",
+        "cached": "CachedSource",
+        "probes": "Predictions",
+        "labelled": "Labelled held_out targets_of",
+        "training": "Batches Recipe retrained",
+        "varied": "VariedSource",
+    },
+)

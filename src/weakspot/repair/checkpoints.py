@@ -5,21 +5,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from weakspot.core.errors import RunError
 from weakspot.core.files import whole_folder
 from weakspot.core.finding import read_index
+from weakspot.core.guarded_open import check_plain
 
 FORMAT = "weakspot-training"
 VERSION = 1
-_COURSE = "course.json"
+_PROGRESS = "progress.json"
 
 Weights = dict[str, Tensor]
 
 
 @dataclass
-class Course:
+class TrainingProgress:
     """Which epochs are done, what the validation loss was after each, and the weights at its best."""
 
     epochs: int = 0
@@ -50,25 +53,34 @@ class Checkpoint:
 
     folder: Path
 
-    def save(self, course: Course, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    def save(self, training: TrainingProgress, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
         """Replace what was kept of the epoch before."""
         with whole_folder(self.folder) as scratch:
             save_file(weights_of(model), scratch / "weights.safetensors")
             save_file(_momenta(optimiser), scratch / "momenta.safetensors")
-            if course.best is not None:
-                save_file(course.best, scratch / "best.safetensors")
-            entry = {"format": FORMAT, "version": VERSION, "epochs": course.epochs, "losses": course.losses}
-            (scratch / _COURSE).write_text(json.dumps(entry), encoding="utf-8")
+            if training.best is not None:
+                save_file(training.best, scratch / "best.safetensors")
+            entry = {"format": FORMAT, "version": VERSION, "epochs": training.epochs, "losses": training.losses}
+            (scratch / _PROGRESS).write_text(json.dumps(entry), encoding="utf-8")
 
-    def load(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> Course:
-        """Put model and optimiser where they were; a new course where nothing was kept."""
-        if not (self.folder / _COURSE).exists():
-            return Course()
-        entry = read_index(self.folder / _COURSE, FORMAT, VERSION, {})
-        model.load_state_dict(load_file(self.folder / "weights.safetensors"))
-        _set_momenta(optimiser, load_file(self.folder / "momenta.safetensors"))
-        best = self.folder / "best.safetensors"
-        return Course(entry["epochs"], entry["losses"], load_file(best) if best.exists() else None)
+    def load(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingProgress:
+        """Put model and optimiser where they were; a new one where nothing was kept."""
+        if not (self.folder / _PROGRESS).exists():
+            return TrainingProgress()
+        entry = read_index(self.folder / _PROGRESS, FORMAT, VERSION, {})
+        model.load_state_dict(self._kept("weights"))
+        _set_momenta(optimiser, self._kept("momenta"))
+        best = (self.folder / "best.safetensors").exists()
+        return TrainingProgress(entry["epochs"], entry["losses"], self._kept("best") if best else None)
+
+    def _kept(self, name: str) -> Weights:
+        path = self.folder / f"{name}.safetensors"
+        try:
+            check_plain(path, links=False)
+            return load_file(path)
+        except (OSError, SafetensorError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RunError(f"{path} is damaged: {reason}; delete that folder, and the training begins anew") from error
 
 
 def weights_of(model: nn.Module) -> Weights:

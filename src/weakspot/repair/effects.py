@@ -35,9 +35,10 @@ def repeated_effect(before: np.ndarray, after: np.ndarray, *, confidence: float 
     """The mean of after − before over repeats and inputs, shape (repeats, inputs) each, paired in both.
 
     The variance of the mean is taken as the sum of two parts, which rather overstates it: s²/R between the means of R
-    repeats, and what n inputs leave open. For right and wrong answers (boolean) the latter is that of Bonett and Price
-    2012 (`bonett2012`), with the mean counts of the repeats; for errors (floats) the variance over the inputs of the
-    mean over the repeats, over n. The quantile is Student's, with degrees of freedom after Satterthwaite 1946.
+    repeats, and what n inputs leave open. For predictions that are correct or not (boolean) the latter is that of
+    Bonett and Price 2012 (`bonett2012`), with the mean counts of the repeats. For errors (floats) it is the variance
+    over the inputs of the mean over the repeats, over n. The quantile is Student's, with degrees of freedom after
+    Satterthwaite 1946.
 
     >>> right_before, right_after = np.zeros((1, 10), bool), np.arange(10)[None] < 6
     >>> effect = repeated_effect(right_before, right_after)
@@ -75,10 +76,10 @@ def _numbers(differences: np.ndarray) -> tuple[float, float]:
     return float(over_inputs.mean()), float(over_inputs.var(ddof=1)) / count if count > 1 else np.inf
 
 
-def mcnemar(mended: int, broken: int) -> float:
+def mcnemar(fixed: int, broken: int) -> float:
     """Exact p-value of so uneven a split if both were equally likely (McNemar 1947).
 
     >>> mcnemar(8, 0)
     0.0078125
     """
-    return float(binomtest(mended, mended + broken).pvalue) if mended + broken else 1.0
+    return float(binomtest(fixed, fixed + broken).pvalue) if fixed + broken else 1.0

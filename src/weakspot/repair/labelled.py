@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from weakspot.core.digest import digest
-from weakspot.core.draws import draw_keys
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.observation import Batch
 from weakspot.core.source import Source, Subset
+from weakspot.core.stateless_random import draw_keys
 from weakspot.core.tasks import Task
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ Target = float | Sequence[float] | np.ndarray
 class Labelled:
     """The samples of a source that have a label, with the labels as targets; what targets it had are not looked at.
 
-    source: samples, such as an improvement set. labels: the target of each labelled sample by its id: a class number, a
-    number, or several of them. A label of a sample that the source does not have is refused.
+    source: samples, such as a pool of unlabelled data.
+    labels: the target of each labelled sample by its id: a class number, a number, or several of them. A label of a
+        sample that the source does not have is refused.
     """
 
     def __init__(self, source: Source, labels: Mapping[str, Target]):
@@ -97,7 +98,9 @@ def _target(name: str, label: Any, task: Task, classes: Sequence[str] | None) ->
     except (TypeError, ValueError):
         numbers = []
     if not numbers or not np.isfinite(numbers).all():
-        raise DataError(f"the label {label!r} of {name!r} is no number: expected one, or several with spaces between")
+        raise DataError(
+            f"the label {label!r} of {name!r} is not a number: expected one, or several with spaces between"
+        )
     return numbers if len(numbers) > 1 else numbers[0]
 
 
@@ -114,4 +117,4 @@ def _class_number(name: str, label: Any, classes: Sequence[str] | None) -> int:
     if text.isdecimal() and (classes is None or int(text) < len(classes)):
         return int(text)
     known = "a class number" if classes is None else f"one of {', '.join(classes[:5])}{' …' * (len(classes) > 5)}"
-    raise DataError(f"the label {label!r} of {name!r} is no class: expected {known}")
+    raise DataError(f"the label {label!r} of {name!r} is not a class: expected {known}")

@@ -18,7 +18,7 @@ from weakspot.core.progress import Progress, Silent
 from weakspot.core.source import Source, Subset, read_ahead
 from weakspot.core.subject import Subject
 from weakspot.core.tasks import Task
-from weakspot.repair.checkpoints import Checkpoint, Course
+from weakspot.repair.checkpoints import Checkpoint, TrainingProgress
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 _READERS = 2
@@ -97,7 +97,7 @@ def retrained(
     validation: samples that are not trained on; the loss on them says when to stop and whose weights to keep. Take
         some that the model was never trained on, see `held_out`: those it knows by heart favour the weights it had.
     train: trains in place of all this, see `TrainFunction`.
-    checkpoints: a folder; interrupted, the same call goes on after the last whole epoch and ends with the same
+    checkpoints: a folder; after an interruption the same call resumes after the last whole epoch and ends with the same
         weights. It does nothing for a `train` of your own.
     label: what the progress is of.
     """
@@ -184,22 +184,22 @@ class _Training:
         """All epochs that are still to do, and the best weights at the end; training flags are left as they were."""
         modes = [(module, module.training) for module in self.model.modules()]
         optimiser = self._optimiser()
-        course = Course() if kept is None else kept.load(self.model, optimiser)
+        training = TrainingProgress() if kept is None else kept.load(self.model, optimiser)
         total = sum(len(source.ids) for source in self.sources)
-        self.progress.begin(self.label, total=self.recipe.epochs * total, done=course.epochs * total)
+        self.progress.begin(self.label, total=self.recipe.epochs * total, done=training.epochs * total)
         try:
-            while course.epochs < self.recipe.epochs and not course.over(self.recipe.patience):
-                self._epoch(course.epochs, optimiser)
-                course.note(self.model, self._validation_loss())
+            while training.epochs < self.recipe.epochs and not training.over(self.recipe.patience):
+                self._epoch(training.epochs, optimiser)
+                training.note(self.model, self._validation_loss())
                 if kept is not None:
-                    kept.save(course, self.model, optimiser)
+                    kept.save(training, self.model, optimiser)
         finally:
             self.progress.end()
             optimiser.zero_grad(set_to_none=True)
             for module, mode in modes:
                 module.training = mode
-        if course.best is not None:
-            self.model.load_state_dict(course.best)
+        if training.best is not None:
+            self.model.load_state_dict(training.best)
 
     def _optimiser(self) -> torch.optim.SGD:
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]

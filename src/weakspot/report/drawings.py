@@ -1,286 +1,245 @@
-"""The figures of the report, each drawn from what a Finding is given to hold; `weakspot.report.recipes` says when."""
+"""Draws the figures that Findings declare (`weakspot.core.figures`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from weakspot.report.axes import Wording
+from weakspot.core import figures as declared
+from weakspot.core.errors import RunError
+from weakspot.core.finding import Finding
+from weakspot.formatting import label, number, percent
 from weakspot.report.figures import curve, curves, histogram, scatter
-from weakspot.report.given import Given
+from weakspot.report.finding_view import FindingView
 from weakspot.report.row_figures import bars, boxes, dendrogram, matrix, strip
-from weakspot.report.wording import label, percent
 
 _BINS = 20
 _MOST_PANELS = 6
 _WHISKERS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_DIAGONAL = "perfectly calibrated"
 
 
-def saturation(given: Given) -> str:
-    lines = {label(f"{name}coverage"): values for name, values in given.like("curve_*coverage").items()}
-    told: dict[str, Any] = {"x_label": "number of inputs (logarithmic)", "y_label": "share covered"}
-    if len(lines) == 1:
-        return curve(given["curve_size"], given["curve_coverage"], log_x=True, y_text=percent, **told)
-    return curves(given["curve_size"], lines, log_x=True, y_text=percent, **told)
+@dataclass(frozen=True)
+class DrawnFigure:
+    """A figure as SVG with its caption; a figure that could not be drawn says why instead."""
+
+    svg: str
+    caption: str
+    problem: str = ""
+
+    @property
+    def drawings(self) -> list[str]:
+        """Its drawings one by one: a figure may have several panels."""
+        return [f"{part}</svg>" for part in self.svg.split("</svg>") if part]
 
 
-def patterns(given: Given) -> str:
-    told: dict[str, Any] = {"x_label": "number of inputs (logarithmic)", "y_label": "distinct patterns"}
-    return curve(given["curve_size"], given["curve_patterns"], log_x=True, **told)
+def figures(finding: Finding, classes: list[str]) -> list[DrawnFigure]:
+    """Every declared figure whose arrays and columns the Finding has; those without anything to draw are left out."""
+    view = FindingView(finding, classes)
+    drawn = [_drawn(one, view) for one in finding.outputs.figures if all(map(view.has, one.inputs()))]
+    return [figure for figure in drawn if figure.svg or figure.problem]
 
 
-def relevance(given: Given) -> str:
-    x, y = given["activation"], given["relevance"]
-    marked = np.isin(np.arange(len(x)), given["box_important_neuron"])
-    told: dict[str, Any] = {
-        "x_label": "mean activation",
-        "y_label": "relevance",
-        "names": ("important", "other neurons"),
-    }
-    return scatter(x, y, marked=marked, **told)
+def _drawn(figure: declared.Figure, view: FindingView) -> DrawnFigure:
+    try:
+        return DrawnFigure(draw(figure, view), figure.caption)
+    except (RunError, TypeError, ValueError, IndexError, KeyError) as error:
+        return DrawnFigure("", figure.caption, f"This figure cannot be drawn from the Finding's arrays: {error}.")
 
 
-def important(given: Given) -> str:
-    kinds = ("important", "random")
-    labels = [f"{kind} {neuron}" for kind in kinds for neuron in given.words(f"box_{kind}_neuron")]
-    quantiles = np.concatenate([given[f"box_{kind}"] for kind in kinds])
-    marked = np.arange(len(labels)) < len(given["box_important"])
-    return boxes(labels, quantiles, x_label="activation over the inputs", marked=marked)
+@singledispatch
+def draw(figure: declared.Figure, view: FindingView) -> str:
+    """A figure as SVG; empty where there is nothing to draw."""
+    raise TypeError(f"there is no drawing for {type(figure).__name__}")
 
 
-def rankings(given: Given) -> str:
-    lines = {label(name): values for name, values in given.like("found_*").items()}
-    told: dict[str, Any] = {"x_label": "inputs looked at", "y_label": "share of the errors found"}
-    return curves(given["inspected"], lines, y_text=percent, **told)
+@draw.register
+def _curves(figure: declared.Curves, view: FindingView) -> str:
+    lines = _lines(figure, view)
+    if figure.relative:
+        lines = {name: values / values[-1] for name, values in lines.items() if values.ndim == 1 and values[-1:].all()}
+    labels: dict[str, Any] = {"x_label": figure.x_label, "y_label": figure.y_label, "log_x": figure.log_x}
+    formats: dict[str, Any] = {"x_text": _FORMATS[figure.x_format], "y_text": _FORMATS[figure.y_format]}
+    if len(lines) == 1 and not figure.rows and isinstance(figure.lines, str) and not figure.relative:
+        return curve(view[figure.x], next(iter(lines.values())), **labels, **formats)
+    return curves(view[figure.x], lines, **labels, **formats)
 
 
-def gained(given: Given) -> str:
-    lines = {label(name): values for name, values in given.like("gained_*").items()}
-    lines = {name: values / values[-1] for name, values in lines.items() if values.ndim == 1 and values[-1:].all()}
-    told: dict[str, Any] = {"x_label": "inputs added (logarithmic)", "y_label": "share of all there is to gain"}
-    return curves(given["brings_size"], lines, log_x=True, y_text=percent, **told)
+def _lines(figure: declared.Curves, view: FindingView) -> dict[str, np.ndarray]:
+    if not isinstance(figure.lines, str):
+        return {name: view[array] for name, array in figure.lines.items() if view.has(array)}
+    if figure.rows:
+        rows = np.atleast_2d(view[figure.lines])
+        return dict(zip([_readable(name) for name in view.words(figure.rows)], rows, strict=True))
+    return {label(name.removeprefix(figure.prefix)): view[name] for name in view.matching(figure.lines)}
 
 
-def agreement(given: Given) -> str:
-    return matrix([label(name) for name in given.words("table.measure")], given["spearman_subsets"], signed=True)
+def _readable(name: str) -> str:
+    """Names of layers keep their dots; names of methods and numbers are printed with spaces."""
+    return name if "." in name else label(name)
 
 
-def surprise(given: Given) -> str:
-    return _spread(given["table.surprise"], x_label="surprise")
+@draw.register
+def _panels(figure: declared.CurvePanels, view: FindingView) -> str:
+    groups = np.asarray(view.words(figure.by))
+    names = list(dict.fromkeys(groups.tolist()))[:_MOST_PANELS]
+    return "".join(_panel(figure, view, name, groups == name) for name in names)
 
 
-def confidence(given: Given) -> str:
-    right, sure = given["table.right"].astype(bool), given["table.max_softmax"]
-    kinds = {name: sure[which] for name, which in (("right answers", right), ("wrong answers", ~right)) if which.any()}
-    quantiles = np.array([np.quantile(values, _WHISKERS) for values in kinds.values()])
-    return boxes(list(kinds), quantiles, x_label="highest probability", marked=np.array([k[0] == "w" for k in kinds]))
-
-
-def neighbours(given: Given) -> str:
-    told: dict[str, Any] = {"x_label": "neighbour accuracy", "names": ("weak", "strong")}
-    return _spread(given["table.accuracy"], marked=given["table.weak"].astype(bool), **told)
-
-
-def class_strips(given: Given) -> str:
-    told: dict[str, Any] = {"x_label": "neighbour accuracy", "wording": percent}
-    return strip(given.words("table.class"), given["counts"], low=0, high=1, **told)
-
-
-def weak_classes(given: Given) -> str:
-    ends: dict[str, Any] = {"low": given["table.weak_low"], "high": given["table.weak_high"]}
-    told = "share of the inputs that are weak"
-    return bars(given.words("table.class"), given["table.weak_share"], x_label=told, wording=percent, **ends)
-
-
-def places(given: Given) -> str:
-    told: dict[str, Any] = {"x_label": "first direction", "y_label": "second direction", "names": ("weak", "strong")}
-    weak = given["table.weak"].astype(bool)
-    return scatter(given["table.x"], given["table.y"], marked=weak, **told)
-
-
-def correlation(given: Given) -> str:
-    told: dict[str, Any] = {"x_label": "neighbours asked (logarithmic)", "y_label": "Spearman's ρ"}
-    return curve(given["queries"], given["correlation"], log_x=True, **told)
-
-
-def reliability(given: Given) -> str:
-    """Each method on a grid of its own probabilities: rows said, found and inputs."""
-    tens = np.linspace(0, 1, 11)
-    lines = {}
-    for name, held in given.like("*_reliability").items():
-        there = held[2] > 0 if held.ndim == 2 and len(held) == 3 else np.zeros(0, bool)
-        if there.sum() > 1:
-            lines[label(name)] = np.interp(tens, held[0][there], held[1][there], left=np.nan, right=np.nan)
-    lines["as said"] = tens
-    told: dict[str, Any] = {"x_label": "probability said", "y_label": "share found"}
-    return curves(tens, lines, x_text=percent, y_text=percent, **told) if len(lines) > 1 else ""
-
-
-def detectors(given: Given) -> str:
-    ends: dict[str, Any] = {"low": given["table.f1_low"], "high": given["table.f1_high"]}
-    return bars([label(name) for name in given.words("table.method")], given["table.f1"], x_label="F1", **ends)
-
-
-def class_matrix(name: str, wording: Wording, darkest: str = "high") -> Callable[[Given], str]:
-    def draw(given: Given) -> str:
-        names, order = given.class_names(given["classes"]), given["tree_order"].astype(int)
-        values = given[name]
-        if values.ndim != 2 or len(values) != len(names) or len(order) != len(names):
-            return ""
-        return matrix([names[place] for place in order], values[np.ix_(order, order)], wording=wording, darkest=darkest)
-
-    return draw
-
-
-def hundredths(value: float) -> str:
-    return f"{100 * value:.2g}" if 0 < value < 0.095 else f"{100 * value:.0f}"
-
-
-def tenths(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
-def tree(given: Given) -> str:
-    return dendrogram(given.class_names(given["classes"]), given["tree"], given["tree_order"], x_label="distance")
-
-
-def cost(kind: str) -> Callable[[Given], str]:
-    def draw(given: Given) -> str:
-        cost = given[f"{kind}_cost"]
-        lines = {"this ranking": given[f"{kind}_found"]}
-        if given.has(f"outputs_{kind}_found"):
-            lines["by the outputs alone"] = given[f"outputs_{kind}_found"]
-        lines |= {"the best possible": given[f"{kind}_optimal"], "random": cost}
-        told: dict[str, Any] = {"x_label": "share of the pairs looked at", "y_label": "share of the true ones found"}
-        return curves(cost, lines, x_text=percent, y_text=percent, **told)
-
-    return draw
-
-
-def groups(given: Given) -> str:
-    labels = [
-        f"{one} over {other}"
-        for one, other in zip(given.words("table.better"), given.words("table.worse"), strict=True)
-    ]
-    ends: dict[str, Any] = {
-        "low": given["table.low"],
-        "high": given["table.high"],
-        "marked": given["table.sure"].astype(bool),
-    }
-    return bars(labels[:12], given["table.difference"][:12], x_label="difference in accuracy", wording=percent,
-                **{name: values[:12] for name, values in ends.items()})  # fmt: skip
-
-
-def class_quartiles(given: Given) -> str:
-    names = ("table.lower_quartile", "table.median", "table.upper_quartile")
-    quantiles = np.column_stack([given[name] for name in names])
-    return boxes(given.words("table.class"), quantiles, x_label="neuron coverage of an image", wording=percent)
-
-
-def gauge(given: Given) -> str:
-    lines = {label(name): values for name, values in given.like("histogram_*").items()}
-    wide = {name: np.asarray(values).reshape(-1, len(values) // 20).sum(1) for name, values in lines.items()
-            if len(values) % 20 == 0}  # fmt: skip
-    middles = (np.arange(20) + 0.5) / 20
-    return curves(middles, wide, x_label="coverage of a class", y_label="classes", x_text=percent)
-
-
-def cluster_sizes(given: Given) -> str:
-    labels = [f"cluster {name}" for name in given.words("table.cluster")]
-    return bars(labels, given["table.images"], x_label="error-inducing images")
-
-
-def scores(given: Given) -> str:
-    score = np.atleast_2d(given["score"])
-    names = given.words("layers") if given.has("layers") else [str(row) for row in range(len(score))]
-    if len(names) != len(score):
-        return ""
-    told: dict[str, Any] = {"x_label": "number of clusters (logarithmic)", "y_label": "score (lower is better)"}
-    return curves(given["score_clusters"], dict(zip(names, score, strict=True)), log_x=True, **told)
-
-
-def lesions(given: Given) -> str:
-    told: dict[str, Any] = {"x_label": "voxels", "y_label": "mean entropy"}
-    return scatter(given["table.voxels"], given["table.entropy"], **told)
-
-
-def effects(given: Given) -> str:
-    """A curve with its band for every quantity that was varied, one under the other."""
-    quantity = np.asarray(given.words("table.quantity"))
-    names = list(dict.fromkeys(quantity.tolist()))[:_MOST_PANELS]
-    return "".join(_effect(given, name, quantity == name) for name in names)
-
-
-def _effect(given: Given, quantity: str, own: np.ndarray) -> str:
-    unit = str(given["table.unit"][own][0])
+def _panel(figure: declared.CurvePanels, view: FindingView, name: str, rows: np.ndarray) -> str:
+    unit = str(view[figure.unit][rows][0])
     return curve(
-        (given["table.from"][own] + given["table.to"][own]) / 2,
-        given["table.accuracy"][own],
-        band=(given["table.low"][own], given["table.high"][own]),
-        x_label=f"{quantity} ({unit})" if unit else quantity,
-        y_label="accuracy",
-        y_text=percent,
+        (view[figure.start][rows] + view[figure.end][rows]) / 2,
+        view[figure.value][rows],
+        band=(view[figure.low][rows], view[figure.high][rows]),
+        x_label=f"{name} ({unit})" if unit else name,
+        y_label=figure.y_label,
+        y_text=_FORMATS[figure.y_format],
     )
 
 
-def traits(given: Given) -> str:
-    """Clusters by parameters; what varies more inside a cluster than outside counts as not reduced."""
-    held = np.clip(given["trait_reduction"], 0, 1)
-    rows = [f"cluster {number}" for number in range(1, len(held) + 1)]
-    return matrix(rows, held, columns=[name.replace("_", " ") for name in given.words("parameter_names")],
-                  wording=hundredths)  # fmt: skip
+@draw.register
+def _distributions(figure: declared.Distributions, view: FindingView) -> str:
+    counts = {label(name.removeprefix(figure.prefix)): view[name] for name in view.matching(figure.counts)}
+    wide = {name: values.reshape(_BINS, -1).sum(1) for name, values in counts.items() if len(values) % _BINS == 0}
+    middles = (np.arange(_BINS) + 0.5) / _BINS
+    return curves(middles, wide, x_label=figure.x_label, y_label=figure.y_label, x_text=percent)
 
 
-def retrained(given: Given) -> str:
-    """The mean of the repeats over all test samples, by method."""
-    every = (given["table.repeat"] == "all") & (given["table.part"] == "all")
-    return _changes(given, "table.method", every)
+@draw.register
+def _reliability(figure: declared.ReliabilityCurve, view: FindingView) -> str:
+    labels: dict[str, Any] = {"x_label": "predicted probability", "y_label": "observed frequency"}
+    formats: dict[str, Any] = {"x_text": percent, "y_text": percent}
+    if not figure.curves:
+        filled = view[figure.counts] > 0
+        x = view[figure.predicted][filled]
+        return curves(x, {"observed": view[figure.observed][filled], _DIAGONAL: x}, **labels, **formats)
+    tenths = np.linspace(0, 1, 11)
+    lines = {}
+    for name, (x, y, count) in view.like(figure.curves).items():
+        filled = count > 0
+        if filled.sum() > 1:
+            lines[label(name)] = np.interp(tenths, x[filled], y[filled], left=np.nan, right=np.nan)
+    return curves(tenths, {**lines, _DIAGONAL: tenths}, **labels, **formats) if lines else ""
 
 
-def retrained_parts(given: Given) -> str:
-    """The mean of the repeats for each part of the test set, of the first method."""
-    method = given["table.method"]
-    return _changes(given, "table.part", (given["table.repeat"] == "all") & (method == method[0]))
+@draw.register
+def _scatter(figure: declared.Scatter, view: FindingView) -> str:
+    x = view[figure.x]
+    marked = view[figure.marked].astype(bool) if figure.marked else None
+    if figure.marked_rows:
+        marked = np.isin(np.arange(len(x)), view[figure.marked_rows])
+    named: dict[str, Any] = {} if marked is None else {"marked": marked, "names": tuple(figure.names)}
+    return scatter(x, view[figure.y], x_label=figure.x_label, y_label=figure.y_label, **named)
 
 
-def _changes(given: Given, name: str, rows: np.ndarray) -> str:
-    ends: dict[str, Any] = {end: given[f"table.{end}"][rows] for end in ("low", "high")}
-    sure = (ends["low"] > 0) | (ends["high"] < 0)
-    labels = [str(part) for part in given[name][rows]]
-    return bars(labels, given["table.difference"][rows], x_label="after less before", marked=sure, **ends)
-
-
-def areas(given: Given) -> str:
-    """Area of each method with its interval."""
-    ends: dict[str, Any] = {end: given[f"table.{end}"] for end in ("low", "high")}
-    return bars([label(name) for name in given.words("table.method")], given["table.area"], x_label="area", **ends)
-
-
-def accuracy_confidence(given: Given) -> str:
-    """A curve for each method."""
-    lines = dict(zip(map(label, given.words("table.method")), given["curve_true_positives"], strict=True))
-    told: dict[str, Any] = {"x_label": "share of the false positives kept", "y_label": "share of the true ones kept"}
-    return curves(given["curve_false_positives"], lines, x_text=percent, y_text=percent, **told)
-
-
-def lesion_reliability(given: Given) -> str:
-    """Said against found, beside the diagonal."""
-    there = given["reliability_lesions"] > 0
-    said, found = given["reliability_said"][there], given["reliability_found"][there]
-    told: dict[str, Any] = {"x_label": "probability said", "y_label": "share found"}
-    return curves(said, {"found": found, "as said": said}, x_text=percent, y_text=percent, **told)
-
-
-def _spread(
-    values: np.ndarray, *, x_label: str, marked: np.ndarray | None = None, names: tuple[str, str] = ("", "")
-) -> str:
-    """A histogram of values, those marked at the foot of each column."""
-    if values.dtype.kind not in "biuf":
-        return ""
-    held = values.astype(np.float64)
-    finite = np.isfinite(held)
+@draw.register
+def _histogram(figure: declared.Histogram, view: FindingView) -> str:
+    values = view[figure.values].astype(np.float64)
+    finite = np.isfinite(values)
     if not finite.any():
         return ""
-    counts, edges = np.histogram(held[finite], bins=_BINS)
-    own = None if marked is None else np.histogram(held[finite & marked], bins=edges)[0]
-    return histogram(counts, edges, x_label=x_label, marked=own, names=names)
+    counts, edges = np.histogram(values[finite], bins=_BINS)
+    marked = np.histogram(values[finite & view[figure.marked].astype(bool)], bins=edges)[0] if figure.marked else None
+    first, second = figure.names
+    return histogram(counts, edges, x_label=figure.x_label, marked=marked, names=(first, second))
+
+
+@draw.register
+def _split_boxes(figure: declared.SplitBoxes, view: FindingView) -> str:
+    values, by = view[figure.values], view[figure.by].astype(bool)
+    parts = [(name, values[rows]) for name, rows in zip(figure.names, (by, ~by), strict=True) if rows.any()]
+    quantiles = np.array([np.quantile(part, _WHISKERS) for _, part in parts])
+    marked = np.array([name == figure.names[1] for name, _ in parts])
+    return boxes([name for name, _ in parts], quantiles, x_label=figure.x_label, marked=marked)
+
+
+@draw.register
+def _boxes(figure: declared.Boxes, view: FindingView) -> str:
+    wording = _FORMATS[figure.format]
+    if not figure.stacked:
+        quantiles = np.column_stack([view[name] for name in figure.quantiles])
+        return boxes(view.words(str(figure.labels)), quantiles, x_label=figure.x_label, wording=wording)
+    groups = zip(figure.stacked, figure.labels, strict=True)
+    names = [f"{group} {name}" for group, labels in groups for name in view.words(labels)]
+    marked = np.arange(len(names)) < len(view[figure.quantiles[0]])
+    stacked = np.concatenate([view[name] for name in figure.quantiles])
+    return boxes(names, stacked, x_label=figure.x_label, marked=marked, wording=wording)
+
+
+@draw.register
+def _bars(figure: declared.Bars, view: FindingView) -> str:
+    chosen = _chosen(figure.where, view, len(view[figure.values]))[: figure.most or None]
+    names = [_bar_label(figure, words) for words in zip(*(view.words(name) for name in figure.labels), strict=True)]
+    ends: dict[str, Any] = {
+        end: view[name][chosen] for end, name in (("low", figure.low), ("high", figure.high)) if name
+    }
+    if figure.marked == "interval":
+        ends["marked"] = (ends["low"] > 0) | (ends["high"] < 0)
+    elif figure.marked:
+        ends["marked"] = view[figure.marked].astype(bool)[chosen]
+    shown = [names[row] for row in chosen]
+    return bars(shown, view[figure.values][chosen], x_label=figure.x_label, wording=_FORMATS[figure.format], **ends)
+
+
+def _chosen(where: Mapping[str, str | None], view: FindingView, rows: int) -> np.ndarray:
+    """The rows that hold these values; None stands for that of the first row."""
+    keep = np.ones(rows, dtype=bool)
+    for name, value in where.items():
+        words = np.asarray(view.words(name))
+        keep &= words == (words[0] if value is None and len(words) else value)
+    return np.flatnonzero(keep)
+
+
+def _bar_label(figure: declared.Bars, words: tuple[str, ...]) -> str:
+    text = figure.label_text
+    for word in words:
+        text = text.replace("{}", label(word) if figure.readable else word, 1)
+    return text
+
+
+@draw.register
+def _matrix(figure: declared.Matrix, view: FindingView) -> str:
+    values = np.clip(view[figure.values], 0, 1) if figure.clip else view[figure.values]
+    names = _row_names(figure, view, len(values))
+    if figure.order:
+        order = view[figure.order].astype(int)
+        names, values = [names[row] for row in order], values[np.ix_(order, order)]
+    columns = [name.replace("_", " ") for name in view.words(figure.columns)] if figure.columns else None
+    wording = _FORMATS[figure.format]
+    return matrix(names, values, columns=columns, wording=wording, signed=figure.signed, darkest=figure.darkest)
+
+
+def _row_names(figure: declared.Matrix, view: FindingView, rows: int) -> list[str]:
+    if figure.classes:
+        return view.class_names(view[figure.classes])
+    if figure.rows:
+        return [label(name) for name in view.words(figure.rows)]
+    return [figure.row_text.replace("{}", str(row)) for row in range(1, rows + 1)]
+
+
+@draw.register
+def _dendrogram(figure: declared.Dendrogram, view: FindingView) -> str:
+    names = view.class_names(view[figure.classes])
+    return dendrogram(names, view[figure.tree], view[figure.order], x_label=figure.x_label)
+
+
+@draw.register
+def _strip(figure: declared.Strip, view: FindingView) -> str:
+    labels: dict[str, Any] = {"x_label": figure.x_label, "wording": _FORMATS[figure.format]}
+    return strip(view.words(figure.labels), view[figure.counts], low=0, high=1, **labels)
+
+
+def _hundredths(value: float) -> str:
+    return f"{100 * value:.2g}" if 0 < value < 0.095 else f"{100 * value:.0f}"
+
+
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "number": number,
+    "percent": percent,
+    "hundredths": _hundredths,
+    "tenths": lambda value: f"{100 * value:.1f}",
+    "decimal": lambda value: f"{value:.1f}",
+}

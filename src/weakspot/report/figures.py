@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from weakspot.formatting import number
 from weakspot.report.axes import Axis, Wording, is_real, linear_axis, log_axis
 from weakspot.report.svg import (
     LETTER,
@@ -28,7 +29,6 @@ from weakspot.report.svg import (
     text,
     written,
 )
-from weakspot.report.wording import number
 
 HEIGHT = 260
 BOTTOM = 212.0

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -10,8 +11,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from weakspot.core.files import write_text, writing
 from weakspot.core.run import Run
+from weakspot.formatting import counted, label, number, short, split_label
+from weakspot.report.drawings import DrawnFigure
 from weakspot.report.page import build_page
-from weakspot.report.wording import counted, label, number, short, split_label
+
+_SVG = re.compile(r"<svg ([^>]*)>")
+_SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
 
 def write_report(run: Run, path: Path) -> Path:
@@ -27,7 +32,8 @@ def render(run: Run) -> str:
     """The report of a Run as HTML text."""
     style, script = page_style(), _resource("templates", "page.js")
     page = _environment().get_template("page.html")
-    return page.render(page=build_page(run), style=style, script=script, policy=content_policy(style, script))
+    text = page.render(page=build_page(run), style=style, script=script, policy=content_policy(style, script))
+    return text.encode("utf-8", "backslashreplace").decode()  # an array may hold text that is none
 
 
 def content_policy(style: str, script: str) -> str:
@@ -44,7 +50,14 @@ def _source_hash(text: str) -> str:
 
 def page_style() -> str:
     """The style of the report; the viewer has the same palette."""
-    return _resource("shared", "palette.css") + _resource("templates", "page.css")
+    return _resource("shared", "palette.css") + _resource("shared", "figures.css") + _resource("templates", "page.css")
+
+
+def figure_files(figure: DrawnFigure) -> list[str]:
+    """The drawings of a figure as SVG files of their own, with the colours of the page."""
+    style = _resource("shared", "palette.css") + _resource("shared", "figures.css")
+    head = f"<style>{style} :root {{ color: var(--ink); background: var(--paper) }}</style>"
+    return [_SVG.sub(rf'<svg xmlns="{_SVG_NAMESPACE}" \1>{head}', drawing, 1) for drawing in figure.drawings]
 
 
 def _resource(folder: str, name: str) -> str:

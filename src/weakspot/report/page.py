@@ -6,30 +6,29 @@ from typing import Any
 
 from weakspot.core.digest import digest_file
 from weakspot.core.finding import TABLE, Finding
+from weakspot.core.room import WorstFinding
 from weakspot.core.run import MANIFEST, Run
-from weakspot.questions import QUESTIONS
-from weakspot.report.answers import answer, by_room
+from weakspot.formatting import counted, label, short, show_estimate
+from weakspot.report.drawings import figures
+from weakspot.report.headlines import answer, by_room
+from weakspot.report.next_steps import next_steps
 from weakspot.report.provenance import built_from, origins
-from weakspot.report.recipes import figures
-from weakspot.report.shown import Page, Room, Section, ShownSubject, Split, show_picture
-from weakspot.report.steps import next_steps
 from weakspot.report.tables import show_table
-from weakspot.report.wording import counted, label, short, show_estimate
+from weakspot.report.view_models import (
+    FindingSection,
+    ReportPage,
+    RoomSection,
+    ShownSubject,
+    Split,
+    WorstCard,
+    show_picture,
+)
 from weakspot.report.worst import worst
+from weakspot.rooms import QUESTIONS, rooms
 
 OTHER = "other"
 GROUNDWORK = "groundwork"
 _QUESTIONS_AFTER = {OTHER: "What else was found?", GROUNDWORK: "What was this built from?"}
-CAUTIONS = {
-    "coverage": (
-        "Coverage is no measure of quality by itself: Harel-Canada et al. (ESEC/FSE 2020) and Li et al. (“Structural "
-        "coverage criteria for neural networks could be misleading”, ICSE-NIER 2019) dispute that more of it means "
-        "better testing. It maps what the inputs reach and is never a verdict."
-    )
-}
-_REMINDERS = {
-    "coverage": "Coverage is no measure of quality by itself: a map of what the inputs reach, never a verdict."
-}
 _DATA = "data."
 """How the names of Findings begin that describe the inputs and answer no question."""
 _MOST_CLASSES = 30
@@ -44,7 +43,7 @@ class _Context:
     used_by: Mapping[str, list[str]]
 
 
-def build_page(run: Run) -> Page:
+def build_page(run: Run) -> ReportPage:
     """Everything the report shows of a Run."""
     manifest = run.manifest()
     findings = list(run)
@@ -56,12 +55,12 @@ def build_page(run: Run) -> Page:
     telling = [finding for finding in findings if finding.name not in groundwork]
     answering = [finding for finding in telling if not _warnings(finding.provenance, manifest)]
     asked, ever = by_room(answering), by_room(telling)
-    return Page(
+    return ReportPage(
         subject=describe_subject(manifest),
         answers=[answer(room, own) for room, own in asked.items()],
         not_asked=[question for room, question in QUESTIONS.items() if room not in ever],
         outdated=[QUESTIONS[room] for room in ever if room not in asked],
-        worst=worst(answering, several_labels=manifest["subject"].get("task") == "multilabel"),
+        worst=[_card(one) for one in worst(answering, task=manifest["subject"].get("task") or "")],
         steps=next_steps(answering),
         rooms=_rooms([build_section(finding, context) for finding in findings]),
         findings=len(findings),
@@ -87,36 +86,45 @@ def describe_subject(manifest: Mapping[str, Any]) -> ShownSubject:
     )
 
 
-def build_section(finding: Finding, context: _Context) -> Section:
+def build_section(finding: Finding, context: _Context) -> FindingSection:
     """One Finding, ready to print."""
-    return Section(
+    return FindingSection(
         name=finding.name,
         title=label(finding.name),
         about=finding.about,
         where=_where(finding.provenance, context.manifest),
         warnings=_warnings(finding.provenance, context.manifest),
-        caution=_REMINDERS.get(_room_of(finding.name), ""),
-        summary=[show_estimate(name, estimate) for name, estimate in finding.summary.items()],
+        caution=_caution(_room_of(finding.name), short_form=True),
+        summary=[show_estimate(name, one, finding.outputs.number(name)) for name, one in finding.summary.items()],
         figures=figures(finding, list(map(str, context.manifest["subject"].get("classes") or []))),
         pictures=[show_picture(name, picture) for name, picture in finding.media.items()],
-        table=None if finding.table is None else show_table(finding.table),
+        table=None if finding.table is None else show_table(finding.table, finding.outputs),
         table_file=f"findings/{finding.name}/{TABLE}",
         origins=origins(finding, context.names),
         used_by=[] if finding.name in context.manifest.get("asked", []) else context.used_by.get(finding.name, []),
     )
 
 
-def _rooms(sections: list[Section]) -> list[Room]:
+def _card(one: WorstFinding) -> WorstCard:
+    return WorstCard(one.title, one.text, one.finding, [show_picture(name, picture) for name, picture in one.pictures])
+
+
+def _caution(room: str, *, short_form: bool = False) -> str:
+    known = rooms().get(room)
+    return "" if known is None else known.reminder if short_form else known.caution
+
+
+def _rooms(sections: list[FindingSection]) -> list[RoomSection]:
     """Sections by the question they answer; last come those that others were built from."""
     questions = {**QUESTIONS, **_QUESTIONS_AFTER}
     rooms = [
-        Room(name, question, CAUTIONS.get(name, ""), [section for section in sections if _room(section) == name])
+        RoomSection(name, question, _caution(name), [section for section in sections if _room(section) == name])
         for name, question in questions.items()
     ]
     return [room for room in rooms if room.sections]
 
 
-def _room(section: Section) -> str:
+def _room(section: FindingSection) -> str:
     return GROUNDWORK if section.used_by or section.name.startswith(_DATA) else _room_of(section.name)
 
 
@@ -134,10 +142,12 @@ def _where(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[s
 
 
 def _warnings(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:
-    """What a Run that was continued with another model or other data still holds from before."""
+    """What a Run that was continued with another model or other data still holds from before, and what varies."""
     subject, data = manifest["subject"].get("fingerprint"), provenance.get("data")
     known = {own.get("fingerprint") for own in manifest["data"].values()}
     told = []
+    if provenance.get("answers"):
+        told.append("The model answers differently each time, so these numbers cannot be repeated.")
     if subject and provenance.get("subject", subject) != subject:
         told.append(
             f"This was computed on another model (fingerprint {short(str(provenance['subject']))}) than the one named "

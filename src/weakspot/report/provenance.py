@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.finding import Finding
-from weakspot.report.wording import value_text
+from weakspot.formatting import value_text
 
 _FIRST = ("probe", "parameters", "subject", "data", "samples", "execution", "versions")
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from weakspot.formatting import counted, number
 from weakspot.report.axes import Axis, Wording, is_real, linear_axis
 from weakspot.report.svg import (
     LETTER,
@@ -23,7 +24,6 @@ from weakspot.report.svg import (
     text,
     written,
 )
-from weakspot.report.wording import counted, number
 
 MOST_ROWS = 30
 MOST_CELLS = 100

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from weakspot.report.wording import MISSING, counted, number, value_text
+from weakspot.core.outputs import Outputs, ValueSpec
+from weakspot.formatting import MISSING, counted, in_unit, number, value_text
 
 ROWS = 200
 COLUMNS = 40
@@ -19,11 +20,12 @@ class Column:
 
     name: str
     numeric: bool
+    declared: ValueSpec
 
     @property
     def identifier(self) -> bool:
         """Whether its whole numbers are names, which are not to be split by thousands separators."""
-        return self.name == "id" or self.name.endswith("_id")
+        return self.declared.role in ("id", "code") or self.name == "id" or self.name.endswith("_id")
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,10 @@ class ShownTable:
         return f"{rows}, {columns}" if len(self.columns) < self.all_columns else rows
 
 
-def show_table(table: pa.Table, *, rows: int = ROWS, columns: int = COLUMNS) -> ShownTable:
+def show_table(table: pa.Table, outputs: Outputs, *, rows: int = ROWS, columns: int = COLUMNS) -> ShownTable:
     """The first rows and columns, cell by cell; the table itself is not copied."""
     fields = list(table.schema)[:columns]
-    heads = [Column(field.name, _is_numeric(field.type)) for field in fields]
+    heads = [Column(field.name, _is_numeric(field.type), outputs.column(field.name)) for field in fields]
     shown = [_cells(table.column(index).slice(0, rows), head) for index, head in enumerate(heads)]
     return ShownTable(heads, [list(row) for row in zip(*shown, strict=True)], table.num_rows, table.num_columns)
 
@@ -87,7 +89,7 @@ def _cell(value: Any, head: Column) -> Cell:
         return Cell(value_text(value), kind)
     if isnan(value):
         return Cell(number(value), f"{kind} missing".strip())
-    text = str(value) if head.identifier and isinstance(value, int) else number(value)
+    text = str(value) if head.identifier and isinstance(value, int) else in_unit(value, head.declared.unit)
     return Cell(text, kind, str(value).replace("inf", "Infinity"))  # as the browser spells it
 
 

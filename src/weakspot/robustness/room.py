@@ -1,4 +1,4 @@
-"""The room's question, "Which inputs does it get right only by luck?", as steps of a plan."""
+"""The room's question, "Which inputs are predicted correctly only by luck?", as steps of a plan."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields
@@ -7,15 +7,16 @@ from typing import Any
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import refuse_unknown
 from weakspot.core.probe import Probe
+from weakspot.core.selection import read_selection
 from weakspot.core.step import Step
 from weakspot.looks import variation
-from weakspot.robustness.detectors import DetectorEvaluation, WeakDetector, WeakInputs
-from weakspot.robustness.neighbours import NeighbourAccuracy, NeighbourTolerance
-from weakspot.robustness.understanding import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
+from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
+from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
+from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
 
-SHARED = ("variation", "looks", "cutoff", "seed")
+SHARED = ("variation", "looks", "threshold", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
-OWN = ("neighbours", "tolerance", "understand", "detector", "judge")
+ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "detector", "select")
 """Options of the room itself."""
 
 
@@ -23,61 +24,67 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     """Neighbour accuracy; on request why inputs are weak, and a detector of weak inputs.
 
     neighbours: how neighbours may differ, such as {rotate: 30, shift: 3}.
-    tolerance: for models that give numbers: how many times the training data's mean squared error is still right.
-    understand: whether to ask where weak inputs lie, which classes and which variations it is, and to show some.
+    tolerance: for a regression: how many times the training data's mean squared error still counts as correct.
+    analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
     detector: true, or options of `WeakDetector`: train a detector on the training data, evaluate it on the test data.
-    judge: a split without labels, such as "improvement", whose inputs the detector is to judge.
+    select: {from: SPLIT, budget: N}: list the inputs of a split without labels, such as "pool", that the detector takes
+        for the weakest; without a budget all of them.
     All other options are those of `NeighbourAccuracy`.
 
     >>> [step.probe.__name__ for step in steps({"neighbours": {"rotate": 10}, "detector": True})]
     ['NeighbourAccuracy', 'DetectorEvaluation']
     """
-    own = dict(options)
-    _check_known(own, NeighbourAccuracy, of="robustness", beside=OWN)
-    if "neighbours" in own:
-        own["variation"] = variation(own.pop("neighbours"))
-    understand, detector, judge = own.pop("understand", False), own.pop("detector", False), own.pop("judge", None)
-    first = Step.of(NeighbourTolerance if "tolerance" in own else NeighbourAccuracy, **own)
-    shared = {name: first.options[name] for name in SHARED}
-    found = [first]
-    if understand:
-        found += _understanding(first, shared)
-    if detector or judge:
-        trained = Step.of(WeakDetector, **_detector_options(detector, shared, own))
+    accuracy_options = dict(options)
+    _check_known(accuracy_options, NeighbourAccuracy, of="robustness", beside=ROOM_OPTIONS)
+    if "neighbours" in accuracy_options:
+        accuracy_options["variation"] = variation(accuracy_options.pop("neighbours"))
+    analysis, detector = accuracy_options.pop("analysis", False), accuracy_options.pop("detector", False)
+    select = accuracy_options.pop("select", None)
+    probe = NeighbourTolerance if "tolerance" in accuracy_options else NeighbourAccuracy
+    accuracy = Step.of(probe, **accuracy_options)
+    shared = {name: accuracy.options[name] for name in SHARED}
+    asked = [accuracy]
+    if analysis:
+        asked += _analysis_steps(accuracy, shared)
+    if detector or select is not None:
+        trained = Step.of(WeakDetector, **_detector_options(detector, shared, accuracy_options))
         if detector:
-            found.append(_judging(DetectorEvaluation, "test", trained, looks=shared["looks"]))
-        if judge:
-            found.append(_judging(WeakInputs, judge, trained))
-    return found
+            asked.append(_detector_step(DetectorEvaluation, "test", trained, looks=shared["looks"]))
+        if select is not None:
+            selection = read_selection(select, of="robustness")
+            asked.append(_detector_step(WeakInputs, selection.split, trained, budget=selection.budget))
+    return asked
 
 
-def _understanding(first: Step, shared: Mapping[str, Any]) -> list[Step]:
-    if first.probe is NeighbourTolerance:
-        raise ConfigError("understand asks about classes, and a model that gives numbers has none: leave it out")
+def _analysis_steps(accuracy: Step, shared: Mapping[str, Any]) -> list[Step]:
+    if accuracy.probe is NeighbourTolerance:
+        raise ConfigError("analysis is about classes, and a regression has none: leave it out")
     varied = {name: shared[name] for name in ("variation", "looks", "seed")}
     strips = Step.of(WeakStrips, **shared, shown=min(9, shared["looks"]))
     return [
         Step.of(WeakPlaces, **shared),
         Step.of(ClassRobustness, **shared),
         Step.of(VariationEffects, **varied),
-        Step(WeakStrips, strips.options, "test", {"accuracy": first}),
+        Step(WeakStrips, strips.options, "test", {"accuracy": accuracy}),
     ]
 
 
-def _detector_options(given: Any, shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(given, bool | Mapping):
-        raise ConfigError(f"detector is {given!r}: expected true, or options such as {{sample: 5000, layers: null}}")
-    asked = given if isinstance(given, Mapping) else {}
-    _check_known(asked, WeakDetector, of="detector")
-    tolerance = {"tolerance": own["tolerance"], "queries": 0} if "tolerance" in own else {}
-    return {**shared, **tolerance, **asked}
+def _detector_options(value: Any, shared: Mapping[str, Any], accuracy_options: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(value, bool | Mapping):
+        raise ConfigError(f"detector is {value!r}: expected true, or options such as {{sample: 5000, layers: null}}")
+    options = value if isinstance(value, Mapping) else {}
+    _check_known(options, WeakDetector, of="detector")
+    of_regression = (
+        {"tolerance": accuracy_options["tolerance"], "queries": 0} if "tolerance" in accuracy_options else {}
+    )
+    return {**shared, **of_regression, **options}
 
 
-def _check_known(given: Mapping[str, Any], probe: type[Probe], *, of: str, beside: Collection[str] = ()) -> None:
-    """Refuse an option that there is not, by the names of a configuration: it says neighbours, not variation."""
+def _check_known(options: Mapping[str, Any], probe: type[Probe], *, of: str, beside: Collection[str] = ()) -> None:
+    """Refuse an unknown option, by the names of a configuration: it says neighbours, not variation."""
     known = [*beside, *(entry.name for entry in fields(probe) if entry.name != "variation")]  # type: ignore[arg-type]
-    refuse_unknown(given, known, of=of)
+    refuse_unknown(options, known, of=of)
 
 
-def _judging(probe: type[Any], split: str, trained: Step, **options: Any) -> Step:
+def _detector_step(probe: type[DetectorProbe], split: str, trained: Step, **options: Any) -> Step:
     return Step(probe, {"training": {}, **options}, split, {"detector": trained})

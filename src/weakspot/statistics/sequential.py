@@ -1,4 +1,4 @@
-"""Sequential tests: stop looking as soon as a share is known to lie above or below a cutoff.
+"""Sequential tests: stop looking as soon as a share is known to lie above or below a threshold.
 
 A rule is two boundaries: after u trials with r successes, stop and say "above" if r ≥ above[u], "at most" if
 r ≤ at_most[u]. After all trials one of the two holds. What a rule does is worked out exactly, not simulated.
@@ -24,9 +24,9 @@ class StoppingRule:
     """When to stop and what to say, after 0 … total trials."""
 
     above: Integers
-    """Successes from which on the share is said to be above the cutoff; shape (total + 1,)."""
+    """Successes from which on the share is said to be above the threshold; shape (total + 1,)."""
     at_most: Integers
-    """Successes up to which the share is said to be at most the cutoff."""
+    """Successes up to which the share is said to be at most the threshold."""
 
     @property
     def total(self) -> int:
@@ -34,24 +34,24 @@ class StoppingRule:
         return len(self.above) - 1
 
     def verdicts(self, successes: ArrayLike, trials: ArrayLike) -> tuple[Bools, Bools]:
-        """Whether to stop, and whether the share is then said to be at most the cutoff."""
+        """Whether to stop, and whether the share is then said to be at most the threshold."""
         some, used = np.asarray(successes), np.asarray(trials)
         below = some <= self.at_most[used]
         return np.asarray(below | (some >= self.above[used])), np.asarray(below)
 
 
-def certain_rule(total: int, cutoff: float) -> StoppingRule:
+def certain_rule(total: int, threshold: float) -> StoppingRule:
     """Stop when the remaining trials cannot change the verdict over all trials: no error.
 
     >>> rule = certain_rule(4, 0.5)
     >>> rule.above.tolist(), rule.at_most.tolist()
     ([3, 3, 3, 3, 3], [-2, -1, 0, 1, 2])
     """
-    most = _most(total, cutoff)
+    most = _most(total, threshold)
     return StoppingRule(np.full(total + 1, most + 1), np.arange(total + 1) + most - total)
 
 
-def predictive_rule(total: int, cutoff: float, error: float) -> StoppingRule:
+def predictive_rule(total: int, threshold: float, error: float) -> StoppingRule:
     """Stop when all trials would say otherwise with a chance of at most `error` (Herson 1979, `herson1979`).
 
     Given r of u, the successes still to come are beta-binomial with a uniform prior of the share, BB(total − u, 1 + r,
@@ -62,7 +62,7 @@ def predictive_rule(total: int, cutoff: float, error: float) -> StoppingRule:
     (12, 6)
     """
     _check_error(error)
-    certain, most = certain_rule(total, cutoff), _most(total, cutoff)
+    certain, most = certain_rule(total, threshold), _most(total, threshold)
     above, at_most = certain.above.copy(), certain.at_most.copy()
     for used in range(1, total):
         right = np.arange(used + 1)
@@ -73,8 +73,8 @@ def predictive_rule(total: int, cutoff: float, error: float) -> StoppingRule:
     return StoppingRule(above, at_most)
 
 
-def wald_rule(total: int, cutoff: float, error: float, *, zone: float = 0.1) -> StoppingRule:
-    """Wald's sequential probability ratio test of cutoff + zone against cutoff − zone (Wald 1945, `wald1945`).
+def wald_rule(total: int, threshold: float, error: float, *, zone: float = 0.1) -> StoppingRule:
+    """Wald's sequential probability ratio test of threshold + zone against threshold − zone (Wald 1945, `wald1945`).
 
     Stop when r·ln(p₁/p₀) + (u − r)·ln((1 − p₁)/(1 − p₀)) leaves ± ln((1 − error)/error), or when the verdict over all
     trials is certain. Shares inside the zone are left to chance.
@@ -84,12 +84,12 @@ def wald_rule(total: int, cutoff: float, error: float, *, zone: float = 0.1) -> 
     (18, 12)
     """
     _check_error(error)
-    low, high = cutoff - zone, cutoff + zone
+    low, high = threshold - zone, threshold + zone
     if not 0 < low < high < 1:
         raise ConfigError(
-            f"expected 0 < cutoff − zone and cutoff + zone < 1, got {low:g} and {high:g}: narrow the zone"
+            f"expected 0 < threshold − zone and threshold + zone < 1, got {low:g} and {high:g}: narrow the zone"
         )
-    certain, used = certain_rule(total, cutoff), np.arange(total + 1)
+    certain, used = certain_rule(total, threshold), np.arange(total + 1)
     gain, loss = np.log(high / low), np.log((1 - high) / (1 - low))
     limit = np.log((1 - error) / error)
     above = np.ceil((limit - used * loss) / (gain - loss)).astype(np.int64)
@@ -101,7 +101,7 @@ class Operation(NamedTuple):
     """What a rule does for inputs of one share."""
 
     at_most: float
-    """Chance that the rule says "at most the cutoff"."""
+    """Chance that the rule says "at most the threshold"."""
     trials: float
     """Expected number of trials."""
 
@@ -124,17 +124,17 @@ def operation(rule: StoppingRule, share: float) -> Operation:
     return Operation(said, trials)
 
 
-def all_trials(total: int, cutoff: float, share: float) -> float:
-    """Chance that all trials together say "at most the cutoff": what a rule is measured against."""
-    return float(binom.cdf(_most(total, cutoff), total, share))
+def all_trials(total: int, threshold: float, share: float) -> float:
+    """Chance that all trials together say "at most the threshold": what a rule is measured against."""
+    return float(binom.cdf(_most(total, threshold), total, share))
 
 
-def _most(total: int, cutoff: float) -> int:
-    """The most successes of `total` whose share is still at most the cutoff."""
-    if total < 1 or not 0 <= cutoff < 1:
-        raise ConfigError(f"expected at least one trial and 0 ≤ cutoff < 1, got {total} and {cutoff}")
+def _most(total: int, threshold: float) -> int:
+    """The most successes of `total` whose share is still at most the threshold."""
+    if total < 1 or not 0 <= threshold < 1:
+        raise ConfigError(f"expected at least one trial and 0 ≤ threshold < 1, got {total} and {threshold}")
     shares = np.arange(total + 1) / total
-    return int(np.flatnonzero(shares <= cutoff)[-1])
+    return int(np.flatnonzero(shares <= threshold)[-1])
 
 
 def _check_error(error: float) -> None:

@@ -1,6 +1,7 @@
 """The web app: what it serves, and the guard before it."""
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from starlette.responses import Response
 
 from weakspot._version import __version__
 from weakspot.core.run import Run
-from weakspot.viewer import clusters, compare, labelling, lesions, media, overview, pages, pictures, rooms, samples
-from weakspot.viewer.answers import ERRORS, add_error_answers
+from weakspot.rooms import rooms
+from weakspot.viewer import compare, findings, media, overview, pages, pictures, samples
 from weakspot.viewer.library import Library
+from weakspot.viewer.responses import ERRORS, add_error_answers
 from weakspot.viewer.security import Guard
 
 ROUTERS = (
@@ -21,11 +23,8 @@ ROUTERS = (
     samples.router,
     pictures.router,
     media.router,
-    clusters.router,
-    rooms.router,
+    findings.router,
     compare.router,
-    labelling.router,
-    lesions.router,
 )
 
 
@@ -38,7 +37,8 @@ def create_app(runs: Sequence[str | Path | Run], *, token: str, hosts: Iterable[
         title="weakspot viewer", version=__version__, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json"
     )
     app.state.library = Library(runs)
-    for router in ROUTERS:
+    brought = [import_module(f"weakspot.{name}.pages").router for name, room in rooms().items() if room.pages]
+    for router in (*ROUTERS, *brought):
         app.include_router(router, responses=ERRORS)
     app.mount("/static", _Static(packages=[("weakspot.viewer", "static"), ("weakspot.report", "shared")]))
     add_error_answers(app)

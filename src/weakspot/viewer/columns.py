@@ -90,14 +90,14 @@ class Column:
 def column_of(name: str, finding: str, about: str, values: "pa.ChunkedArray", classes: list[str]) -> Column | None:
     """A column of a table; None for what is neither number, text nor truth value, such as a list.
 
-    Whole numbers in `target` and `predicted` are places in `classes`, where there are names.
+    Whole numbers in `target` and `prediction` are places in `classes`, where there are names.
     """
     kind = values.type
     if pa.types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
     if pa.types.is_boolean(kind):
         return Column(name, finding, "flag", about, _floats(values.cast(pa.int8())))
-    if pa.types.is_integer(kind) and name in ("target", "predicted") and classes:
+    if pa.types.is_integer(kind) and name in ("target", "prediction") and classes:
         return _class_column(name, finding, about, _floats(values), classes)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Column(name, finding, "number", about, _floats(values), whole=pa.types.is_integer(kind))

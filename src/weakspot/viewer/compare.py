@@ -12,13 +12,12 @@ from fastapi.responses import Response
 from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, WeakspotError
-from weakspot.viewer.answers import as_json, finite
 from weakspot.viewer.columns import Places
 from weakspot.viewer.library import Library
 from weakspot.viewer.pictures import pictures_of
 from weakspot.viewer.reading import NotThereError, RunReader
-from weakspot.viewer.rooms import column_called
-from weakspot.viewer.sample_table import SampleTable, sample_table
+from weakspot.viewer.responses import as_json, finite
+from weakspot.viewer.sample_table import SampleTable, column_called, sample_table
 from weakspot.viewer.samples import MOST_ROWS, Split, described
 from weakspot.viewer.splits import asked, sampled_splits
 
@@ -86,10 +85,10 @@ def _pair(before: SampleTable, after: SampleTable) -> Pair:
 
 def right_answers(table: SampleTable) -> NDArray[np.float64]:
     """Whether each sample was answered rightly, 1 or 0; NaN where that is not known."""
-    wrong = column_called(table, "wrong")
-    if wrong is not None and wrong.kind == "flag":
-        return 1 - wrong.numbers
-    target, answer = column_called(table, "target"), column_called(table, "predicted", "answer")
+    correct = column_called(table, "correct")
+    if correct is not None and correct.kind == "flag":
+        return correct.numbers
+    target, answer = column_called(table, "target"), column_called(table, "prediction")
     if target is None or answer is None or target.kind != "text" or answer.kind != "text":
         return np.full(len(table), np.nan)
     place = {text: float(number) for number, text in enumerate(target.texts)}
@@ -191,7 +190,7 @@ def differences(request: Request) -> Response:
 
 
 def _differences(before: RunReader, after: RunReader, name: str) -> Iterator[dict[str, Any]]:
-    from weakspot.comparing import compare_findings  # scipy takes long to load, and few ask for this
+    from weakspot.compare import compare_findings  # scipy takes long to load, and few ask for this
 
     for one in compare_findings(before.finding(name), after.finding(name)):
         yield {key: finite(value) for key, value in vars(one).items()} | {"verdict": one.verdict}

@@ -7,10 +7,10 @@ from fastapi import Path as Part
 from fastapi.responses import Response
 
 from weakspot.core.finding import Finding
-from weakspot.viewer.answers import Png, picture
 from weakspot.viewer.library import Chosen
 from weakspot.viewer.pictures import Version
 from weakspot.viewer.reading import NotThereError
+from weakspot.viewer.responses import Png, picture
 
 router = APIRouter(prefix="/api")
 

@@ -5,13 +5,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from weakspot.core.finding import Estimate, Finding
-from weakspot.report.answers import answer, by_room
-from weakspot.report.wording import label, show_estimate, split_label
-from weakspot.viewer.answers import as_json, finite
+from weakspot.core.finding import Finding
+from weakspot.formatting import label, show_estimate, split_label
+from weakspot.report.headlines import answer, by_room
 from weakspot.viewer.library import Chosen, Library
 from weakspot.viewer.pages import shown_pages
 from weakspot.viewer.reading import RunReader
+from weakspot.viewer.responses import as_json, finite
 from weakspot.viewer.splits import asked, class_names, outdated, sampled_splits, split_names
 
 router = APIRouter(prefix="/api")
@@ -100,18 +100,19 @@ def summarised(run: RunReader, head: Finding) -> dict[str, Any]:
         "about": head.about,
         "splits": split_names(run.manifest(), head),
         "pictures": len(head.media),
-        "summary": [[name, _numbers(name, estimate)] for name, estimate in head.summary.items()],
+        "summary": [[name, _numbers(head, name)] for name in head.summary],
     }
 
 
-def _numbers(name: str, estimate: Estimate) -> dict[str, Any]:
-    shown = show_estimate(name, estimate)
+def _numbers(head: Finding, name: str) -> dict[str, Any]:
+    estimate = head.summary[name]
+    shown = show_estimate(name, estimate, head.outputs.number(name))
     return {
         "value": finite(estimate.value),
         "low": finite(estimate.low),
         "high": finite(estimate.high),
         "confidence": finite(estimate.confidence),
-        "about": estimate.about,
+        "about": shown.about,
         "label": shown.label,
         "shown": shown.value,
         "interval": shown.interval,

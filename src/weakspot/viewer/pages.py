@@ -11,9 +11,10 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from weakspot.core.errors import RunError
-from weakspot.viewer.answers import NO_STORE
+from weakspot.rooms import rooms
 from weakspot.viewer.library import Library, RunNumber
 from weakspot.viewer.reading import RunReader
+from weakspot.viewer.responses import NO_STORE
 from weakspot.viewer.splits import sampled_splits
 
 router = APIRouter(include_in_schema=False)
@@ -34,33 +35,20 @@ class Page:
         return "/" if self.name == "overview" else f"/{self.name}"
 
 
-PAGES = (
+FIRST = (
     Page("overview", "Overview", "What was asked of the model, and what was found."),
     Page("samples", "Samples", "Every input with all that is known of it: filter, sort, search, export."),
-    Page("clusters", "Root causes", "Errors with alike heat maps: likely one cause each.", ("causes.root_causes",)),
-    Page(
-        "pairs",
-        "Confused pairs",
-        "Classes that the model mixes up, with their images.",
-        ("classes.class_pairs", "classes.output_pairs"),
-    ),
-    Page(
-        "weak",
-        "Weak inputs",
-        "Inputs that small variations turn to a wrong answer, beside their neighbours.",
-        ("robustness.weak_strips", "robustness.neighbour_accuracy"),
-    ),
-    Page("map", "Feature map", "Inputs where their features lie.", ("robustness.weak_places",)),
-    Page(
-        "holes",
-        "Coverage holes",
-        "What training inputs show and no test input does.",
-        ("coverage.importance_driven_coverage",),
-    ),
-    Page("lesions", "Lesions", "Detected lesions by how likely each is false.", ("lesions.lesions", "lesions.scores")),
-    Page("label", "Label", "Images to label next, cluster by cluster.", ("causes.unsafe",)),
+)
+LAST = (
+    Page("findings", "Findings", "Every Finding: numbers, figures, pictures and the first rows of its table."),
     Page("compare", "Compare", "The same samples in two Runs."),
 )
+PAGES = (
+    *FIRST,
+    *(Page(one.name, one.title, one.about, one.findings) for room in rooms().values() for one in room.pages),
+    *LAST,
+)
+"""In the order of the menu: those of every Run, those that rooms bring along, and two Runs side by side."""
 BY_NAME = {page.name: page for page in PAGES}
 
 
@@ -69,6 +57,7 @@ def shown_pages(library: Library, run: RunReader) -> list[Page]:
     conditions: dict[str, Callable[[], bool]] = {
         "overview": lambda: True,
         "samples": lambda: bool(sampled_splits(run)),
+        "findings": lambda: bool(run.names()),
         "compare": lambda: len(library) > 1,
     }
     there = set(run.names())

@@ -15,10 +15,10 @@ from PIL import Image
 
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.finding import Finding
-from weakspot.viewer.answers import Png, picture
 from weakspot.viewer.columns import Places
 from weakspot.viewer.library import Chosen
 from weakspot.viewer.reading import NotThereError, RunReader
+from weakspot.viewer.responses import Png, picture
 from weakspot.viewer.sample_table import SampleTable, ids_in, sample_table
 from weakspot.viewer.splits import chosen_split, findings_of
 

@@ -1,28 +1,22 @@
 """Reading a Run that may be damaged, may come from somebody else, and may be written to while it is read."""
 
-import os
-import stat
 import time
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
-from weakspot.core.digest import digest_bytes
+from weakspot.core.digest import digest_file
 from weakspot.core.errors import RunError
-from weakspot.core.finding import FORMAT, TABLE, UPGRADES, VERSION, Estimate, Finding, Picture, check_name, read_index
+from weakspot.core.finding import TABLE, Finding, check_name, column_names, finding_head, finding_index
+from weakspot.core.guarded_open import open_plain
 from weakspot.core.run import MANIFEST, Run
 
 T = TypeVar("T")
-MOST_INDEX_BYTES = 16 << 20
-MOST_PICTURE_BYTES = 64 << 20
-MOST_TABLE_BYTES = 2 << 30
 MOST_CELLS = 200_000_000
 """Of a table in memory: a damaged or made-up file may ask for more than the machine has."""
 _OF_A_FINDING = ("head", "columns", "finding")
-_SCALAR = (str, int, float, bool, type(None))
 _TRIES = 4
 _PAUSE = 0.05
 _TRUSTED = 30.0
@@ -103,7 +97,7 @@ class RunReader:
             if attempt:
                 time.sleep(_PAUSE)
             try:
-                found = read(self._folder(name))
+                found = read(self.run.own_folder(name))
             except RunError as error:
                 trouble = error
                 continue
@@ -115,17 +109,10 @@ class RunReader:
             trouble = other
         raise trouble
 
-    def _folder(self, name: str) -> Path:
-        folder = self.run.finding_folder(name)
-        for place in (folder.parent, folder):
-            if place.is_symlink():
-                raise RunError(f"{name} is damaged: {place.name} leads out of the Run; copy it into the Run")
-        return folder
-
     def columns(self, name: str) -> list[str]:
         """The columns of a Finding's table, without reading the table."""
         self.head(name)
-        return self.kept(("columns", name), lambda: _columns(self._folder(name)))
+        return self.kept(("columns", name), lambda: _columns(self.run.own_folder(name)))
 
     def heads(self) -> dict[str, Finding]:
         """Every Finding that can be read, without table, arrays and pictures."""
@@ -173,8 +160,6 @@ def _signature(path: Path) -> tuple[int, ...]:
         told = path.stat()
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}; was the Run moved?") from error
-    if told.st_size > MOST_INDEX_BYTES:
-        raise RunError(f"{path} has {told.st_size} bytes, more than any manifest: restore it or examine again")
     return told.st_ino, told.st_mtime_ns, told.st_size
 
 
@@ -191,16 +176,8 @@ def _lasts(key: Hashable, found: Any, same: set[str]) -> bool:
 
 
 def checked_manifest(run: Run) -> dict[str, Any]:
-    """The manifest, with every part of the kind that the format says."""
-    try:
-        manifest = run.manifest()
-    except RecursionError as error:
-        raise RunError(f"{run.folder / MANIFEST} is damaged: nested too deep; restore it or examine again") from error
-    wanted = {"subject": dict, "data": dict, "findings": dict}
-    odd = [key for key, kind in wanted.items() if not isinstance(manifest.get(key), kind)]
-    odd += [f"data.{key}" for key, own in manifest.get("data", {}).items() if not isinstance(own, dict)] * (not odd)
-    if odd:
-        raise RunError(f"{run.folder / MANIFEST} is damaged: {odd[0]} is no mapping; restore it or examine again")
+    """The manifest, without Findings of which the name leads elsewhere."""
+    manifest = run.manifest()
     return {**manifest, "findings": {name: digest for name, digest in manifest["findings"].items() if _plain(name)}}
 
 
@@ -214,91 +191,40 @@ def _plain(name: str) -> bool:
 
 def _read_head(folder: Path) -> Finding:
     """What the index alone says."""
-    index, digest = _index(folder)
-    summary = {str(name): _estimate(entry) for name, entry in index["summary"]}
-    media = {str(key): Picture(b"", str(caption)) for key, _, caption in index["media"]}
-    head = Finding(_text(index["name"]), _text(index["about"]), summary, media=media, provenance=index["provenance"])
-    _check_provenance(head)
+    digest = digest_file(folder / "finding.json")
+    try:
+        head = finding_head(finding_index(folder))
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise RunError(f"{folder.name} is damaged: {error}; examine again") from error
     head.__dict__["digest"] = digest
     return head
 
 
 def _read_whole(folder: Path) -> Finding:
-    index, _ = _index(folder)
-    media = {file for _, file, _ in index["media"]}
-    for name in {*index["files"], *media, *(f"{array}.npy" for array in index["arrays"])}:
-        check_name(name)
-        _check_file(folder / name, MOST_PICTURE_BYTES if name in media else None)
-    if TABLE in index["files"]:
+    if TABLE in finding_index(folder)["files"]:
         _check_table(folder / TABLE)
-    found = Finding.load(folder)
-    _check_provenance(found)
-    return found
-
-
-def _index(folder: Path) -> tuple[dict[str, Any], str]:
-    path = folder / "finding.json"
-    _check_file(path, MOST_INDEX_BYTES)
-    digest = digest_bytes(path.read_bytes())
-    return read_index(path, FORMAT, VERSION, UPGRADES), digest
-
-
-def _check_file(path: Path, most: int | None = None) -> None:
-    """Only plain files that lie in the Run itself are opened, and what is read at once is not larger than expected."""
-    try:
-        told = os.lstat(path)
-    except OSError as error:
-        raise RunError(f"{path.parent.name} is damaged: {path.name}: {error.strerror}; examine again") from error
-    if not stat.S_ISREG(told.st_mode):
-        raise RunError(f"{path.parent.name} is damaged: {path.name} is no file of the Run; copy it there")
-    if most is not None and told.st_size > most:
-        raise RunError(f"{path.parent.name} is damaged: {path.name} has {told.st_size} bytes; examine again")
+    return Finding.load(folder)
 
 
 def _check_table(path: Path) -> None:
+    """Refuse a table of more cells than the viewer can join to others."""
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
-        told = file.metadata
-        size = sum(told.row_group(number).total_byte_size for number in range(told.num_row_groups))
-        cells = told.num_rows * max(1, told.num_columns)
-    if size > MOST_TABLE_BYTES or cells > MOST_CELLS:
+    with open_plain(path, links=False) as file:
+        told = parquet.read_metadata(file)
+    cells = told.num_rows * max(1, told.num_columns)
+    if cells > MOST_CELLS:
         raise RunError(f"{path.parent.name} is damaged: its table claims {cells} cells; examine again")
 
 
 def _columns(folder: Path) -> list[str]:
+    """The names of the table's columns, without reading it."""
     from pyarrow import ArrowException, parquet
 
-    if not (folder / TABLE).exists():
-        return []
-    _check_file(folder / TABLE)
     try:
-        return list(parquet.read_schema(folder / TABLE).names)
+        with open_plain(folder / TABLE, links=False) as file:
+            return column_names(finding_index(folder), parquet.read_schema(file).names)
+    except FileNotFoundError:
+        return []
     except (ArrowException, OSError, ValueError) as error:
         raise RunError(f"{folder.name} is damaged: its table cannot be read; examine again") from error
-
-
-def _estimate(entry: Any) -> Estimate:
-    numbers: dict[str, Any] = {
-        key: float(item) if item in ("Infinity", "-Infinity") else item for key, item in entry.items()
-    }
-    found = Estimate(**numbers)
-    ends = (found.low, found.high, found.confidence)
-    if not isinstance(found.value, _SCALAR) or not all(end is None or _is_number(end) for end in ends):
-        raise RunError("a Finding is damaged: a number of its summary is none; examine again")
-    return replace(found, about=_text(found.about))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise RunError("a Finding is damaged: its name or description is no text; examine again")
-    return value
-
-
-def _check_provenance(finding: Finding) -> None:
-    if not isinstance(finding.provenance, dict) or not isinstance(finding.about, str):
-        raise RunError(f"{finding.name} is damaged: its provenance is no mapping; examine again")

@@ -14,8 +14,7 @@ from weakspot.viewer.columns import Column, Places, column_of
 from weakspot.viewer.reading import RunReader
 from weakspot.viewer.splits import ID, class_names, findings_of
 
-CAUSES = "causes.root_causes"
-OF_LABELS = ("target", "predicted", "answer", "label", "guess")
+OF_LABELS = ("target", "prediction", "label")
 """Columns that hold sets of labels where an input may have several."""
 
 
@@ -76,7 +75,7 @@ def _readable(run: RunReader, split: str) -> list[Finding]:
     found = []
     for name in findings_of(run, split):
         try:
-            if ID in run.columns(name) or name == CAUSES:
+            if ID in run.columns(name) or run.head(name).outputs.by_sample:
                 found.append(run.finding(name))
         except RunError:
             continue  # told with the Run's other damages
@@ -117,19 +116,19 @@ def _columns(held: _Held, ids: "pa.StringArray", classes: list[str]) -> Iterator
                 column = column_of(name, finding.name, finding.about, table[name], classes)
                 if column is not None:
                     yield column.spread(places, len(ids))
-    if finding.name == CAUSES:
-        yield from _cluster_column(finding, ids)
+    for name in finding.outputs.by_sample:
+        yield from _array_column(finding, name, ids)
 
 
-def _cluster_column(finding: Finding, ids: "pa.StringArray") -> Iterator[Column]:
-    """The root-cause cluster of each error-inducing image."""
-    names, numbers = finding.arrays.get("image_id"), finding.arrays.get("image_cluster")
+def _array_column(finding: Finding, name: str, ids: "pa.StringArray") -> Iterator[Column]:
+    """A column that lies in two arrays: ids and, of each, a whole number; 0 stands for none."""
+    names, numbers = (finding.arrays.get(array) for array in finding.outputs.by_sample[name])
     if names is None or numbers is None or names.shape != numbers.shape or numbers.dtype.kind not in "iu":
         return
     found = pc.index_in(pa.array(names.tolist(), pa.string()), value_set=ids).fill_null(-1)
     places = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
     there = (places >= 0) & (numbers > 0)
-    column = Column("cluster", finding.name, "number", finding.about, numbers[there].astype(float), whole=True)
+    column = Column(name, finding.name, "number", finding.about, numbers[there].astype(float), whole=True)
     yield column.spread(places[there], len(ids))
 
 
@@ -146,3 +145,12 @@ def _told_apart(columns: Sequence[Column]) -> dict[str, Column]:
         else:
             named |= {f"{one.finding}.{name}": one.named(f"{one.finding}.{name}") for one in alike}
     return named
+
+
+def column_called(table: SampleTable, *names: str) -> Column | None:
+    """The first column of one of these names, whichever Finding it is of."""
+    for name in names:
+        for column in table.columns.values():
+            if column.bare == name:
+                return column
+    return None

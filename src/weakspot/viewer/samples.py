@@ -10,13 +10,12 @@ from fastapi import APIRouter, Body, Depends
 from fastapi import Query as Parameter
 from fastapi.responses import Response, StreamingResponse
 
-from weakspot.causes.labelling import guarded
 from weakspot.core.errors import ConfigError
-from weakspot.report.wording import label
-from weakspot.viewer.answers import NO_STORE, CsvFile, Numbers, as_json
+from weakspot.formatting import csv_cell, label
 from weakspot.viewer.columns import Column, Places
 from weakspot.viewer.library import Chosen
 from weakspot.viewer.pictures import pictures_of, read_positions
+from weakspot.viewer.responses import NO_STORE, CsvFile, Numbers, as_json
 from weakspot.viewer.sample_table import SampleTable, sample_table
 from weakspot.viewer.selection import Query, selected
 from weakspot.viewer.splits import chosen_split, sampled_splits
@@ -168,11 +167,11 @@ def _csv(table: SampleTable, places: Places) -> Response:
 
 def csv_lines(table: SampleTable, places: Places) -> Iterator[str]:
     """A CSV file piece by piece; no cell is taken for a formula by a spreadsheet, which knows UTF-8 by the mark."""
-    yield "\ufeff" + _lines([["id", *map(guarded, table.columns)]])
+    yield "\ufeff" + _lines([["id", *map(csv_cell, table.columns)]])
     for start in range(0, len(places), _BLOCK):
         block = places[start : start + _BLOCK]
         cells = (column.values(block) for column in table.columns.values())
-        names = map(guarded, table.names(block))
+        names = map(csv_cell, table.names(block))
         yield _lines([[_cell(value) for value in row] for row in zip(names, *cells, strict=True)])
 
 
@@ -185,4 +184,4 @@ def _lines(block: list[list[Any]]) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "" if value is None else guarded(value) if isinstance(value, str) else value
+    return "" if value is None else csv_cell(value) if isinstance(value, str) else value

@@ -4,6 +4,7 @@ A page of another origin must not read a Run (Host and Sec-Fetch-Site are checke
 of this machine) nor change anything in it (Origin), and nothing that a Run holds can run as a script (content policy).
 """
 
+import asyncio
 import hmac
 import secrets
 from html import escape
@@ -15,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weakspot.viewer.answers import NO_STORE, as_json, failed
+from weakspot.viewer import connections
+from weakspot.viewer.responses import NO_STORE, as_json, failed
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -44,11 +46,14 @@ _STYLES = "".join(
 class Guard:
     """Lets through what may pass, answers the rest itself, and adds the headers to every answer.
 
-    token: what a browser must know. hosts: what may stand in the header Host, as `127.0.0.1:8765`.
+    token: what a browser must know, and a program sends as `Authorization: Bearer TOKEN`. A browser that knows it gets
+    a cookie of another value: cookies go to every port of a machine. hosts: what may stand in the header Host, as
+    `127.0.0.1:8765`.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: frozenset[str]):
         self.app, self._token, self._hosts = app, token, hosts
+        self._session = new_token()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -81,7 +86,7 @@ class Guard:
 
     def _without_token(self, scope: Scope, headers: Headers, path: str, query: str) -> Response | None:
         name = cookie_name(headers["host"])
-        if self.knows(_cookie(headers, name)):
+        if _same(_cookie(headers, name), self._session) or self.knows(_bearer(headers)):
             return _plain_address(path, query) if _given(query) and _is_page(path) else None
         if not _is_page(path) or scope["method"] not in _SAFE:
             return _error(403, "the token is missing: open the viewer by the address that it printed")
@@ -89,12 +94,17 @@ class Guard:
         if not any(self.knows(value.rpartition("token=")[2].strip()) for value in given):
             return HTMLResponse(_form(path, query, wrong=bool(given)), 403, NO_STORE)
         answer = _plain_address(path, query)
-        answer.set_cookie(name, self._token, httponly=True, samesite="lax", path="/")
+        answer.set_cookie(name, self._session, httponly=True, samesite="lax", path="/")
         return answer
 
     def knows(self, token: str) -> bool:
-        """Whether that is the token; how long it takes does not tell how much of it is right."""
-        return hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode())
+        """Whether that is the token."""
+        return _same(token, self._token)
+
+
+def _same(given: str, wanted: str) -> bool:
+    """How long it takes does not tell how much is right."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
 def new_token() -> str:
@@ -138,6 +148,11 @@ def _cookie(headers: Headers, name: str) -> str:
     return found.value if found else ""
 
 
+def _bearer(headers: Headers) -> str:
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
+
+
 def _plain_address(path: str, query: str) -> RedirectResponse:
     """Back to the same page, without the token in its address."""
     kept = urlencode([(key, value) for key, value in parse_qsl(query, keep_blank_values=True) if key != "token"])
@@ -178,12 +193,17 @@ def _with_headers(send: Send) -> Send:
 
 
 def _limited(receive: Receive) -> Receive:
-    seen = 0
+    """No more than so many bytes, and none that keep anybody waiting; who waits for the end of it all may do so."""
+    seen, whole = 0, False
 
     async def limited() -> Message:
-        nonlocal seen
-        message = await receive()
+        nonlocal seen, whole
+        try:
+            message = await (receive() if whole else asyncio.wait_for(receive(), connections.PATIENCE))
+        except TimeoutError:
+            raise HTTPException(408, "the rest of the request did not arrive in time: send it again") from None
         seen += len(message.get("body", b""))
+        whole = not message.get("more_body", False)
         if seen > MOST_BODY:
             raise HTTPException(413, _TOO_LARGE)
         return message

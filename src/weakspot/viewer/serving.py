@@ -5,16 +5,20 @@ import ipaddress
 import os
 import socket
 import sys
+import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.viewer.app import create_app
+from weakspot.viewer.connections import Patient, let_go_of_the_dead
 from weakspot.viewer.library import Library
 from weakspot.viewer.sample_table import sample_table
 from weakspot.viewer.security import new_token
@@ -32,18 +36,44 @@ def serve(
     token = token or new_token()
     app = create_app(runs, token=token, hosts=host_names(host, taken))
     address = f"http://{shown_host(host)}:{taken}/?token={token}"
-    config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, date_header=False, lifespan="on", ws="none",
-        timeout_graceful_shutdown=2,
-    )  # fmt: skip
     library: Library = app.state.library
-    server = _Server(config, lambda: _ready(address, browser, say, library))
-    try:
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:  # uvicorn raises it again once it has ended well
-        pass
-    finally:
-        listening.close()
+    with tempfile.TemporaryDirectory(prefix="weakspot-view-") as scratch:
+        page = _leading_page(Path(scratch), address) if browser and _has_screen() else None
+        server = _Server(server_config(app), lambda: _ready(address, page, say, library))
+        try:
+            server.run(sockets=[listening])
+        except KeyboardInterrupt:  # uvicorn raises it again once it has ended well
+            pass
+        finally:
+            listening.close()
+
+
+def _leading_page(folder: Path, address: str) -> Path:
+    """A page that leads on to the viewer and that only this user can read.
+
+    A browser is a program that is started with an address, and everybody on the machine can see with which.
+    """
+    page = folder / "open.html"
+    link = escape(address)
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="refresh" content="0; url={link}">'
+        f'<title>weakspot viewer</title></head><body><p><a href="{link}">Open the viewer</a></p></body></html>'
+    )
+    with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    return page
+
+
+def server_config(app: FastAPI) -> uvicorn.Config:
+    """How the viewer is served. Its errors go where this process logs, else to standard error.
+
+    Without `log_config=None`, uvicorn closes every log handler of the process, and some close their stream with it.
+    """
+    return uvicorn.Config(
+        app, log_config=None, log_level="error", access_log=False, server_header=False, date_header=False,
+        lifespan="on", ws="none", timeout_graceful_shutdown=2, http=Patient,
+    )  # fmt: skip
 
 
 class _Server(uvicorn.Server):
@@ -59,11 +89,16 @@ class _Server(uvicorn.Server):
             self._ready()
 
 
-def _ready(address: str, browser: bool, say: Callable[[str], None], library: Library) -> None:
+def _ready(address: str, page: Path | None, say: Callable[[str], None], library: Library) -> None:
     say(f"viewer: {address}\nCtrl-C ends it")
-    threading.Thread(target=_warm, args=(library,), daemon=True).start()
-    if browser and _has_screen():  # in a thread: some systems wait for the browser to end
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    _beside(_warm, library)
+    if page is not None:
+        _beside(webbrowser.open, page.as_uri())  # some systems wait for the browser to end
+
+
+def _beside(work: Callable[..., object], *arguments: object) -> None:
+    """Do it in a thread that need not end before the server."""
+    threading.Thread(target=work, args=arguments, daemon=True).start()
 
 
 def _has_screen() -> bool:
@@ -85,6 +120,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         found = socket.create_server(place[:2], family=family, backlog=128)
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # passed on to connections: no waiting for more
+        let_go_of_the_dead(found)
         return found
     except (OSError, OverflowError, UnicodeError) as error:
         raise ConfigError(_why(error, host, port)) from error

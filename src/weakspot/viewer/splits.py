@@ -80,3 +80,9 @@ def chosen_split(run: RunReader, split: str | None) -> str:
     if split not in known:
         raise NotThereError(f"there is no split {split!r} with samples: expected one of {', '.join(known)}")
     return split
+
+
+def split_of(run: RunReader, finding: Finding) -> str | None:
+    """The split with samples that a Finding is about."""
+    own = split_names(run.manifest(), finding)
+    return next((name for name in sampled_splits(run) if name in own), None)

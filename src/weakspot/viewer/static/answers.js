@@ -7,15 +7,15 @@ const known = (value) => value !== null && value !== undefined;
 /** The answer in a few words: `cat`, or `dog → cat` where a dog is taken for one. */
 export function answer(listing, row) {
   const target = listing.value(row, "target");
-  const given = listing.value(row, "predicted") ?? listing.value(row, "answer");
+  const given = listing.value(row, "prediction");
   if (!known(given)) return known(target) ? number(target) : "";
   return !known(target) || target === given ? number(given) : `${number(target)} → ${number(given)}`;
 }
 
 /** Whether the answer is wrong; undefined where that is not known. */
 export function wrong(listing, row) {
-  const told = listing.value(row, "wrong");
-  if (typeof told === "boolean") return told;
-  const [target, given] = [listing.value(row, "target"), listing.value(row, "predicted")];
+  const correct = listing.value(row, "correct");
+  if (typeof correct === "boolean") return !correct;
+  const [target, given] = [listing.value(row, "target"), listing.value(row, "prediction")];
   return known(target) && known(given) ? target !== given : undefined;
 }

@@ -118,7 +118,7 @@ function drawPicture(canvas, index) {
 
 /** A value of a sample on one side. */
 const value = (here, when, name) => here[when][told.places.get(name)];
-const answered = (here, when) => number(value(here, when, "predicted") ?? value(here, when, "answer"));
+const answered = (here, when) => number(value(here, when, "prediction"));
 
 function draw(cell, index) {
   const [canvas, one, two, three, four] = partsOf(cell, ["one", "two", "two", "two"]);

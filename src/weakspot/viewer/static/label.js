@@ -19,7 +19,6 @@ let about; // what a label may be, and where pictures are
 let labels;
 let panel;
 let at = 0; // the image at hand
-let saving = 0;
 
 const button = (text, key, run) => element("button", { type: "button", on: { click: run } }, text, key && [" ", element("kbd", {}, key)]);
 const progress = element("progress", { max: 1, value: 0, "aria-label": "Labelled" });
@@ -34,8 +33,8 @@ const tools = element("div", { class: "bar" }, progress, total, saved, undoButto
 const chooser = new Chooser({ label: "Clusters", describe, chosen: (index) => enter(labels.clusters[index]) });
 const large = element("img", { class: "large", alt: "", width: 1, height: 1 });
 const caption = element("figcaption", {});
-const guess = element("p", { class: "guess", "aria-live": "polite" });
-const guessButton = button("Model's guess", "g", showGuess);
+const prediction = element("p", { class: "prediction", "aria-live": "polite" });
+const predictionButton = button("Model's prediction", "g", showPrediction);
 const neighbours = element("ul", { class: "strip-of-images", "aria-label": "Images of this cluster" });
 const errors = element("ul", { class: "strip-of-images small" });
 const ofErrors = element("section", { class: "errors", hidden: true, "aria-label": "Errors of this cluster" },
@@ -68,7 +67,7 @@ async function load() {
 
 function offerAnswers() {
   panel = new AnswerPanel({ ...about, given: answer, left: () => all.focus() });
-  fill(side, panel.node, element("div", { class: "bar" }, guessButton, button("Skip", "s", skip), button("No label", "⌫", () => answer(null))), guess);
+  fill(side, panel.node, element("div", { class: "bar" }, predictionButton, button("Skip", "s", skip), button("No label", "⌫", () => answer(null))), prediction);
   bind(panel.bindings);
 }
 
@@ -81,7 +80,7 @@ function show() {
   large.alt = `Image ${id[at]}`;
   fill(caption, element("strong", {}, id[at]), ` · cluster ${cluster[at]} · distance ${number(distance[at])} · `,
     element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`));
-  fill(guess);
+  fill(prediction);
   panel.show(label[at]);
   fill(neighbours, labels.around(at, AROUND).map(neighbour));
   const own = neighbours.querySelector("[aria-current]");
@@ -139,7 +138,6 @@ function change(given, says) {
 }
 
 async function store(given, before) {
-  saving += 1;
   apply(given);
   try {
     apply((await send("PUT", "/label", { labels: given, before })).labels);
@@ -148,9 +146,6 @@ async function store(given, before) {
     if (error.status === 409) apply(await fresh()); // somebody else labelled it meanwhile
     go(labels.places.get(Object.keys(given)[0]));
     throw error;
-  } finally {
-    saving -= 1;
-    changed();
   }
 }
 
@@ -177,10 +172,11 @@ function skip() {
 
 /** Progress, and what can be undone. */
 function changed() {
+  if (!labels?.count) return;
   const done = labels.done();
   Object.assign(progress, { max: labels.count, value: done });
   total.textContent = `${number(done)} of ${counted(labels.count, "image")} labelled`;
-  saved.textContent = saving ? "saving …" : "all on disk";
+  saved.textContent = undo.waiting ? "saving …" : "all on disk";
   undoButton.disabled = !undo.canUndo;
   redoButton.disabled = !undo.canRedo;
   chooser.buttons.forEach((entry, index) => {
@@ -190,12 +186,12 @@ function changed() {
   });
 }
 
-async function showGuess() {
+async function showPrediction() {
   const mine = at;
-  if (guess.textContent) return fill(guess);
+  if (prediction.textContent) return fill(prediction);
   try {
-    const told = await ask(`/label/guess/${mine}`);
-    if (mine === at) fill(guess, "The model takes it for ", element("strong", {}, told.guess), ".");
+    const told = await ask(`/label/prediction/${mine}`);
+    if (mine === at) fill(prediction, "The model predicts ", element("strong", {}, told.prediction), ".");
   } catch (error) {
     complain(error);
   }
@@ -232,7 +228,7 @@ bind([
   { keys: ["ArrowUp"], does: "previous cluster", group: "Images", run: () => chooser.step(-1) },
   { keys: ["s", "Space"], does: "skip", group: "Label", run: skip },
   { keys: ["n"], does: "next image without a label", group: "Images", run: goOn },
-  { keys: ["g"], does: "the model's guess, and away again", group: "Label", run: () => void showGuess() },
+  { keys: ["g"], does: "the model's prediction, and away again", group: "Label", run: () => void showPrediction() },
   { keys: ["Backspace", "Delete"], does: "take the label away", group: "Label", run: () => void answer(null) },
   { keys: ["Enter"], does: "enlarge", group: "Images", run: enlarge },
 ]);
@@ -240,7 +236,7 @@ bind([
 state.on(() => go(labels.places.get(state.values.image)));
 // another page or command may have labelled meanwhile
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && labels && !saving) fresh().then(apply).catch(complain);
+  if (!document.hidden && labels && !undo.waiting) fresh().then(apply).catch(complain);
 });
-addEventListener("beforeunload", (event) => saving && event.preventDefault());
+addEventListener("beforeunload", (event) => undo.waiting && event.preventDefault());
 load().catch(complain);

@@ -1,4 +1,4 @@
-// Classes that the model mixes up, pair by pair, with the images that it mixed up.
+// Classes that the model may mix up, pair by pair, with the images that it mixed up.
 
 import { address, ask } from "./api.js";
 import { Chooser, chooserKeys } from "./chooser.js";
@@ -19,8 +19,17 @@ page().append(element("h1", { class: "unseen" }, "Confused pairs"), element("div
 
 const rate = (value) => (value === null || value === undefined ? "unknown" : percent(value));
 
+/** A suspicion, and whether labels confirm it where there are any. */
+const suspected = (what, truly) => {
+  const checked = truly === undefined || truly === null ? "" : truly ? ", labels confirm it" : ", labels do not confirm it";
+  return `suspected of ${what}${checked}`;
+};
+
 function describe(pair) {
-  const marks = [pair.confused && "reported as confused", pair.biased && "treated unequally"].filter(Boolean).join(", ");
+  const marks = [
+    pair.confused && suspected("confusion", pair.truly_confused),
+    pair.biased && suspected("unequal treatment", pair.truly_biased),
+  ].filter(Boolean).join("; ");
   return [
     element("strong", {}, `${pair.first} / ${pair.second}`),
     element("span", { class: "quiet" }, `mixed up ${rate(pair.first_taken_for_second)} and ${rate(pair.second_taken_for_first)}`),
@@ -46,8 +55,8 @@ const known = (pair) => facts([
   [taken(pair.second, pair.first), rate(pair.second_taken_for_first)],
   "distance" in pair && ["Distance of what they activate", number(pair.distance)],
   ["Reported as confused", pair.confused ? `yes${"certainty" in pair ? `, certainty ${percent(pair.certainty)}` : ""}` : "no"],
-  "leaning" in pair && ["Probability they give each other", percent(pair.leaning)],
-  "outputs_confused" in pair && ["Reported by the outputs alone", `${pair.outputs_confused ? "yes" : "no"}, place ${number(pair.leaning_rank)}`],
+  "soft_confusion" in pair && ["Probability they give each other", percent(pair.soft_confusion)],
+  "outputs_confused" in pair && ["Reported by the outputs alone", `${pair.outputs_confused ? "yes" : "no"}, place ${number(pair.soft_confusion_rank)}`],
   "average_bias" in pair && ["Average bias", number(pair.average_bias)],
   pair.worst_beside && ["Treated most unequally beside", pair.worst_beside],
 ]);

@@ -6,6 +6,7 @@ export class Undo {
   constructor(changed = () => {}) {
     this.done = [];
     this.undone = [];
+    this.waiting = 0; // steps that were asked for and are not done yet
     this.changed = changed;
     this.running = Promise.resolve();
   }
@@ -47,8 +48,14 @@ export class Undo {
   }
 
   #next(work) {
-    this.running = this.running.then(work).then(() => this.changed(), complain);
+    this.#count(1);
+    this.running = this.running.then(work).catch(complain).finally(() => this.#count(-1));
     return this.running;
+  }
+
+  #count(by) {
+    this.waiting += by;
+    this.changed();
   }
 }
 

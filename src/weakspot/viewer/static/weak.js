@@ -1,4 +1,4 @@
-// Inputs that small variations turn to a wrong answer, each beside its neighbours.
+// Inputs whose small variations are predicted incorrectly, each beside these variations.
 
 import { address, ask } from "./api.js";
 import { Chooser, chooserKeys } from "./chooser.js";
@@ -20,7 +20,7 @@ page().append(element("h1", { class: "unseen" }, "Weak inputs"), element("div", 
   element("section", { class: "main scrolled", tabindex: 0, "aria-label": "The input and its neighbours" }, shown, more)));
 
 function describe(one) {
-  return [element("strong", {}, one.id), element("span", { class: "quiet" }, `${counted(one.right, "right answer")}`)];
+  return [element("strong", {}, one.id), element("span", { class: "quiet" }, counted(one.correct_looks, "correct prediction"))];
 }
 
 function choose(one) {
@@ -51,7 +51,7 @@ async function load() {
   chooser.show(told.strips, Math.max(0, at));
   const rest = { split: told.split, sort: told.sort };
   fill(more,
-    told.lucky && gallery({ title: "Right only by luck: right as they are, yet weak", filter: told.lucky, ...rest }),
+    told.fragile && gallery({ title: "Fragile: weak, but predicted correctly as they are", filter: told.fragile, ...rest }),
     told.filters.length ? gallery({ title: "All weak inputs, the weakest first", filter: told.filters, ...rest }) : null);
 }
 

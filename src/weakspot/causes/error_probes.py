@@ -1,0 +1,136 @@
+"""Error-inducing images: which samples a model predicts incorrectly, for every task (Fahmy et al. 2021)."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from weakspot.causes.finding_outputs import ERRORS
+from weakspot.causes.parameters import metadata_columns, metadata_rows
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.observation import Observation, Setting
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import RowTable
+from weakspot.core.tasks import Task, output_errors
+from weakspot.statistics import wilson_interval
+
+NUMERIC: tuple[Task, ...] = ("regression", "keypoints")
+
+
+def error_threshold(errors: np.ndarray, *, threshold: float | None, quantile: float) -> float:
+    """Above which error a prediction counts as incorrect: the given one, or the quantile of all errors.
+
+    >>> error_threshold(np.arange(11.0), threshold=None, quantile=0.9)
+    9.0
+    """
+    return float(np.quantile(errors, quantile)) if threshold is None else float(threshold)
+
+
+class Errors(Probe):
+    """Error-inducing images: what the model predicts incorrectly, and how (Fahmy et al. 2021).
+
+    Incorrect is: another class; a set of labels that differs in any label; a number or keypoint whose error exceeds a
+    threshold. Of several numbers or keypoints the worst counts. The table holds the prediction for every sample and its
+    metadata, in columns `metadata.NAME`. Numbers and keypoints are in the arrays `prediction` and `target`.
+
+    threshold: error above which a number or keypoint is incorrect; by default the quantile decides.
+    quantile: of all errors in these data, above which a number or keypoint is incorrect: 0.9 takes the worst tenth.
+    """
+
+    tasks = ("classification", "multilabel", "regression", "keypoints")
+    outputs = ERRORS
+
+    threshold: float | None = None
+    quantile: float = 0.9
+
+    predictions = Rows()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile < 1:
+            raise ConfigError(f"quantile is {self.quantile}: expected a number between 0 and 1, such as 0.9")
+
+    def observe(self, seen: Observation) -> None:
+        """Keep each prediction with its target, or with the error of its worst number, and the metadata."""
+        known = metadata_rows(seen.metadata)
+        if self.setting.task in NUMERIC:
+            errors = output_errors(seen.outputs, seen.targets, self.setting.task)
+            worst = errors.max(1)
+            both = {"prediction": seen.outputs, "target": seen.targets}
+            numbers = {name: values.reshape(len(values), -1).float() for name, values in both.items()}
+            self.predictions.append(seen.ids, error=worst.values, worst=worst.indices, **numbers, **known)
+        else:
+            both = {"prediction": seen.predicted, "target": seen.targets.long()}
+            self.predictions.append(seen.ids, correct=seen.right, **both, **known)
+
+    def finish(self) -> Finding:
+        """Every sample: whether it is predicted correctly, its error, and what was predicted in place of what."""
+        rows = self.predictions.read()
+        numeric = self.setting.task in NUMERIC
+        limit = {}
+        arrays: dict[str, np.ndarray] = {}
+        if numeric:
+            above = error_threshold(rows["error"], threshold=self.threshold, quantile=self.quantile)
+            rule = f": the {self.quantile:g} quantile of these errors" if self.threshold is None else ""
+            limit = {"threshold": Estimate(above, about=f"error above which a prediction counts as incorrect{rule}")}
+            correct, columns = rows["error"] <= above, {"error": rows["error"]}
+            arrays = {"prediction": rows["prediction"], "target": rows["target"]}
+        else:
+            correct = np.asarray(rows["correct"])
+            columns = {name: np.array(values) for name, values in _named_predictions(rows, self.setting).items()}
+        kinds = np.where(correct, "", error_kinds(rows, self.setting))
+        return self.finding(
+            summary={
+                "errors": Estimate(int((~correct).sum()), about="error-inducing images"),
+                "error_share": self._share(~correct),
+                **limit,
+                "inputs": Estimate(len(correct), about="samples examined"),
+            },
+            table={"id": rows.ids, "correct": correct, "kind": kinds, **columns, **metadata_columns(rows)},
+            arrays=arrays,
+        )
+
+    def _share(self, incorrect: np.ndarray) -> Estimate:
+        """The share of errors; without an interval where the rule itself says how many there are."""
+        about = "share of the images predicted incorrectly"
+        if self.setting.task in NUMERIC:
+            about = "share of the images whose error exceeds the threshold"
+            if self.threshold is None:
+                return Estimate(float(incorrect.mean()), about=f"{about}: by its rule, not measured; give a threshold")
+        low, high = wilson_interval(int(incorrect.sum()), len(incorrect))
+        return Estimate(float(incorrect.mean()), float(low), float(high), 0.95, about)
+
+
+def _named_predictions(rows: RowTable, setting: Setting) -> dict[str, list[str]]:
+    """Targets and predictions by name."""
+    return {name: _named(rows[name], setting.classes) for name in ("target", "prediction")}
+
+
+def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
+    """What was predicted in place of what, per sample: "3 → 5", "cat + dog → cat", "output 2", "keypoint 7"."""
+    if setting.task in NUMERIC:
+        word = "keypoint" if setting.task == "keypoints" else "output"
+        return np.array([f"{word} {number}" for number in rows["worst"]], dtype=np.str_)
+    both = _named_predictions(rows, setting)
+    return np.array([f"{a} → {b}" for a, b in zip(both["target"], both["prediction"], strict=True)], dtype=np.str_)
+
+
+def _named(values: np.ndarray, classes: Sequence[str] | None) -> list[str]:
+    """Names of class numbers (samples,) or of label sets (samples, labels)."""
+    if values.ndim == 1:
+        return [str(number) if classes is None else classes[number] for number in values.tolist()]
+    names = list(classes or map(str, range(values.shape[1])))
+    sets = [[name for name, there in zip(names, row, strict=True) if there] for row in values.tolist()]
+    return [" + ".join(present) or "nothing" for present in sets]
+
+
+def kinds_told(kinds: Sequence[str], *, most: int = 3) -> str:
+    """The kinds of error with their counts, the most frequent first.
+
+    >>> kinds_told(["3 → 5", "8 → 5", "3 → 5"])
+    '3 → 5 (2), 8 → 5 (1)'
+    """
+    ranked = sorted(Counter(kinds).items(), key=lambda entry: (-entry[1], entry[0]))
+    told = [f"{kind} ({count})" for kind, count in ranked[:most]]
+    rest = sum(count for _, count in ranked[most:])
+    return ", ".join([*told, *([f"others ({rest})"] if rest else [])])

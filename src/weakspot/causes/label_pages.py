@@ -1,0 +1,186 @@
+"""Labelling, step 5 of HUDD: images to label, their pictures, the model's prediction on request, CSV in and out.
+
+A label that was confirmed is on disk (`causes.journal`); the Finding `causes.labels` follows when the viewer ends.
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Body, FastAPI, Path
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from weakspot.causes.labelling import UNSAFE, LabelFormat, LabelsDiffer, RunLabels, keep_labels, labels_csv, labels_in
+from weakspot.core.errors import DataError, RunError, WeakspotError
+from weakspot.core.finding import Finding
+from weakspot.data.names import shown
+from weakspot.viewer.finding_access import rows_in
+from weakspot.viewer.library import Chosen, Library
+from weakspot.viewer.pictures import Version, is_pictures, quick_png
+from weakspot.viewer.reading import NotThereError, RunReader
+from weakspot.viewer.responses import NO_STORE, CsvFile, Png, as_json, finite, picture
+
+CAUSES = "causes.root_causes"
+_COLUMNS = {"id": str, "cluster": int, "distance": float, "prediction": str}
+
+
+@asynccontextmanager
+async def _keeping(app: FastAPI) -> AsyncIterator[None]:
+    """When the viewer ends, the Finding of labels is made what was given."""
+    yield
+    library: Library = app.state.library
+    for reader in library.readers:
+        try:
+            if UNSAFE in reader.names():
+                keep_labels(reader.run)
+        except WeakspotError as error:  # nothing is lost: the next one to keep labels will have them
+            print(f"weakspot: {error}", file=sys.stderr)
+
+
+router = APIRouter(prefix="/api/label", lifespan=_keeping)
+Number = Annotated[int, Path(ge=0, description="Which of the images to label, from 0 on.")]
+Texts = Annotated[dict[str, Annotated[str, Field(max_length=10_000)] | None], Field(max_length=100_000)]
+
+
+class Given(BaseModel):
+    """labels: by the images' ids, null to take one away. before: those that stand there to the page's knowledge."""
+
+    labels: Texts
+    before: Texts | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The images that are to be labelled, as the Finding of the unsafe set has them."""
+
+    unsafe: Finding
+    label_format: LabelFormat
+    columns: dict[str, list[Any]]
+    pictures: np.ndarray | None
+
+    @classmethod
+    def of(cls, unsafe: Finding) -> "Wanted":
+        """From the Finding of `UnsafeSet`; a damaged one is refused."""
+        try:
+            label_format = LabelFormat.of_finding(unsafe)
+        except (TypeError, ValueError) as error:
+            raise RunError(f"{unsafe.name} is damaged: {error}; choose the images again") from error
+        rows, pictures = rows_in(unsafe, *_COLUMNS), unsafe.arrays.get("thumbnails")
+        odd = [name for name, kind in _COLUMNS.items() if not all(isinstance(row[name], kind) for row in rows)]
+        if odd:
+            raise RunError(
+                f"{unsafe.name} is damaged: its column {odd[0]} holds something else; choose the images again"
+            )
+        columns = {name: [row[name] for row in rows] for name in _COLUMNS}
+        if pictures is not None and not (is_pictures(pictures) and len(pictures) == len(rows)):
+            raise RunError(f"{unsafe.name} is damaged: its pictures do not fit its table; choose the images again")
+        return cls(unsafe, label_format, columns, pictures)
+
+    @property
+    def version(self) -> str:
+        """Changes with the Finding."""
+        return self.unsafe.digest[:8]
+
+    def place(self, number: int) -> int:
+        """The number of an image, if there is one."""
+        if number >= len(self.columns["id"]):
+            raise NotThereError(f"there is no image {number}: expected 0 to {len(self.columns['id']) - 1}")
+        return number
+
+    def checked(self, labels: dict[str, str | None]) -> dict[str, str | None]:
+        """Labels in the form that is kept; one that is none, or of an image that is not here, is refused."""
+        known = set(self.columns["id"])
+        return {name: self._label(name, label, known) for name, label in labels.items()}
+
+    def _label(self, name: str, label: str | None, known: set[str]) -> str | None:
+        if name not in known:
+            raise NotThereError(f"{shown(name)[:80]!r} is not an image of the unsafe set: reload the page")
+        if label is None or not label.strip():
+            return None
+        try:
+            return self.label_format.read(label.strip())
+        except ValueError as error:
+            raise DataError(str(error)) from error
+
+
+def wanted(run: RunReader) -> Wanted:
+    """What a Run wants to have labelled."""
+    return run.kept("labels wanted", lambda: Wanted.of(run.finding(UNSAFE)))
+
+
+def labels_of(run: RunReader) -> RunLabels:
+    """The labels of a Run."""
+    return run.kept("labels given", lambda: RunLabels(run.run))
+
+
+@router.get("", summary="The images to label, with the labels that they have; not what the model thinks of them.")
+def images(run: Chosen) -> Response:
+    """Columns `id, cluster, distance, label` of the images, and what a label may be."""
+    own, known = wanted(run), labels_of(run).known()
+    ids = own.columns["id"]
+    return as_json(
+        {
+            "task": own.label_format.task,
+            "classes": list(own.label_format.classes),
+            "outputs": own.label_format.outputs,
+            "pictures": own.pictures is not None,
+            "version": own.version,
+            "causes": CAUSES in run.names(),
+            "images": {
+                "id": ids,
+                "cluster": own.columns["cluster"],
+                "distance": list(map(finite, own.columns["distance"])),
+                "label": [known.get(name) for name in ids],
+            },
+        }
+    )
+
+
+@router.get("/prediction/{number}", summary="What the model predicts for an image.")
+def prediction(run: Chosen, number: Number) -> Response:
+    """Asked for one image at a time, so that nobody sees it who does not want to."""
+    own = wanted(run)
+    return as_json({"prediction": own.columns["prediction"][own.place(number)]})
+
+
+@router.get("/picture/{number}", response_class=Png, summary="An image to label, as PNG.")
+def small_picture(run: Chosen, number: Number, v: Version = "") -> Response:
+    """An image as small as the unsafe set keeps it."""
+    own = wanted(run)
+    if own.pictures is None:
+        raise NotThereError("the unsafe set was chosen without pictures: choose it again with thumbnail above 0")
+    return picture(quick_png(np.asarray(own.pictures[own.place(number)])), versioned=v == own.version)
+
+
+@router.put("", summary="Set labels, or take them away.")
+def give(run: Chosen, given: Given) -> Response:
+    """What stands there afterwards and what stood there before; nothing is set where `before` differs from it."""
+    own = wanted(run)
+    labels = own.checked(given.labels)
+    expected = None if given.before is None else own.checked(given.before)
+    try:
+        before = labels_of(run).change(labels, expected=expected)
+    except LabelsDiffer as error:
+        return as_json({"error": str(error), "labels": error.labels}, 409)
+    return as_json({"labels": labels, "before": before})
+
+
+@router.post("/import", summary="Read labels from a CSV file with the columns id and label.")
+def read_file(
+    run: Chosen, content: Annotated[bytes, Body(media_type="text/csv")], name: str = "labels.csv"
+) -> Response:
+    """As `weakspot causes label --import`: nothing is set where anything in the file is wrong."""
+    labels = labels_in(wanted(run).unsafe, content, shown(name)[:80])
+    return as_json({"labels": labels, "before": labels_of(run).change(dict(labels)) if labels else {}})
+
+
+@router.get("/export.csv", response_class=CsvFile, summary="The images with their labels as a CSV file.")
+def written_file(run: Chosen) -> Response:
+    """As `weakspot causes label --export`."""
+    text = labels_csv(wanted(run).unsafe, labels_of(run).known())
+    headers = {"Content-Disposition": 'attachment; filename="labels.csv"', **NO_STORE}
+    return Response(text, headers=headers, media_type="text/csv; charset=utf-8")

@@ -1,0 +1,54 @@
+"""What the Findings of this room hold, and how they are read: torch-free."""
+
+from collections.abc import Sequence
+
+from weakspot.causes.finding_outputs import ERRORS, LABELS, ROOT_CAUSES, UNSAFE
+from weakspot.core.finding import Finding
+from weakspot.core.room import Room, ViewerPage, WorstFinding
+from weakspot.formatting import counted, number, roughly
+from weakspot.repair.outputs import RETRAINING
+
+
+def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
+    """The largest cluster of errors."""
+    found = next((finding for finding in findings if finding.name == "causes.root_causes"), None)
+    rows = [] if found is None or found.table is None else found.table.to_pylist()
+    if found is None or not rows:
+        return []
+    row = max(rows, key=lambda row: row["images"])
+    known = {"low", "high"} <= row.keys()
+    interval = f" (95\u00a0% interval {roughly(row['low'])} to {roughly(row['high'])})" if known else ""
+    errors = f"{roughly(row['share'])} of the errors" if "share" in row else counted(row["images"], "error")
+    shared = f" Shared: {row['shared']}." if row.get("shared") else ""
+    total, picture = found.provenance.get("samples"), f"cluster {row['cluster']}"
+    return [
+        WorstFinding(
+            title=f"{number(row['images'])} errors with similar heat maps",
+            text=f"Cluster {row['cluster']}, {errors}{interval}. They may have one cause.{shared}",
+            finding=found.name,
+            share=row["images"] / total if isinstance(total, int) and total else 0.0,
+            pictures=[(picture, found.media[picture])] if picture in found.media else [],
+        )
+    ]
+
+
+ROOM = Room(
+    "causes",
+    findings={
+        "causes.errors": ERRORS,
+        "causes.root_causes": ROOT_CAUSES,
+        "causes.unsafe": UNSAFE,
+        "causes.labels": LABELS,
+        "causes.retraining": RETRAINING,
+    },
+    worst=worst,
+    pages=(
+        ViewerPage(
+            "clusters",
+            "Root causes",
+            "Errors with similar heat maps: they may have one cause.",
+            ("causes.root_causes",),
+        ),
+        ViewerPage("label", "Label", "Images to label next, cluster by cluster.", ("causes.unsafe",)),
+    ),
+)

@@ -1,0 +1,94 @@
+"""Which unlabelled images to choose for labelling: those whose heat maps are near those of errors.
+
+Steps 3 and 4 of HUDD (Fahmy et al. 2021, `fahmy2021`).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weakspot.causes.clusters import ALONE
+from weakspot.causes.distances import Distances, HeatMapRows, distances_between
+from weakspot.causes.tree import Labels
+
+
+def cluster_quotas(sizes: Sequence[int] | np.ndarray, budget: int) -> Labels:
+    """How many images each cluster may choose: the budget in proportion to the clusters' sizes, by largest remainders.
+
+    >>> cluster_quotas([6, 3, 1], 5).tolist()
+    [3, 2, 0]
+    """
+    exact = np.asarray(sizes, dtype=np.float64) * budget / max(1, int(np.sum(sizes)))
+    quotas = np.floor(exact).astype(np.int64)
+    order = np.argsort(-(exact - quotas), kind="stable")
+    quotas[order[: budget - int(quotas.sum())]] += 1
+    return quotas
+
+
+def unsafe_set(
+    distances: np.ndarray, clusters: np.ndarray, sizes: Sequence[int] | np.ndarray, *, budget: int, limit: float
+) -> Labels:
+    """The places of the images to label: greedily by distance, in proportion to the sizes of the clusters [fahmy2021].
+
+    distances, clusters: how far each image is from the nearest error-inducing image, and that one's cluster, from 1 on.
+    sizes: of the clusters. limit: images that are further away are not chosen. Where a cluster finds fewer images than
+    its quota, the nearest images of the others take their places.
+
+    >>> unsafe_set(np.array([0.3, 0.1, 0.2, 9.0]), np.array([1, 1, 2, 2]), [5, 5], budget=2, limit=1.0).tolist()
+    [1, 2]
+    """
+    near = np.flatnonzero(distances <= limit)
+    near = near[np.argsort(distances[near], kind="stable")]
+    quotas = cluster_quotas(sizes, min(budget, len(near)))
+    rank = np.zeros(len(near), dtype=np.int64)
+    for cluster in range(1, len(quotas) + 1):
+        own = clusters[near] == cluster
+        rank[own] = np.arange(own.sum())
+    within = rank < quotas[clusters[near] - 1]
+    spare = np.flatnonzero(~within)[: max(0, min(budget, len(near)) - int(within.sum()))]
+    return np.asarray(near[np.sort(np.concatenate([np.flatnonzero(within), spare]))])
+
+
+def nearest_members(heat_maps: HeatMapRows, members: HeatMapRows) -> tuple[Labels, Distances]:
+    """For each heat map the place of the nearest of `members`, and its distance; in memory that does not grow."""
+    place = np.empty(len(heat_maps), dtype=np.int64)
+    far = np.empty(len(heat_maps), dtype=np.float32)
+    step = max(1, (64 << 20) // max(1, 4 * len(members)))
+    for start in range(0, len(heat_maps), step):
+        some = np.arange(start, min(start + step, len(heat_maps)))
+        between = distances_between(heat_maps.select(some), members)
+        place[some] = between.argmin(1)
+        far[some] = between[np.arange(len(some)), place[some]]
+    return place, far
+
+
+def distance_limit(distances: np.ndarray, clusters: np.ndarray, quantile: float) -> float:
+    """How near is near enough: the quantile of the errors' distances to the nearest other member of their cluster.
+
+    distances: of error-inducing images, (images, images). clusters: theirs; those that are alone do not count.
+
+    >>> points = np.array([0.0, 1.0, 3.0, 50.0])
+    >>> distance_limit(np.abs(points[:, None] - points), np.array([1, 1, 1, 0]), 1.0)
+    2.0
+    """
+    found = []
+    for cluster in np.unique(clusters[clusters != ALONE]):
+        members = np.flatnonzero(clusters == cluster)
+        if len(members) > 1:
+            within = distances[np.ix_(members, members)] + np.diag(np.full(len(members), np.inf))
+            found.append(within.min(1))
+    return float(np.quantile(np.concatenate(found), quantile)) if found else 0.0
+
+
+def one_class_clusters(clusters: np.ndarray, classes: Sequence[Any] | np.ndarray) -> list[int]:
+    """The clusters of which two images or more were chosen, all of one class: half of a mistake, to learn from.
+
+    clusters, classes: of the chosen images.
+
+    >>> one_class_clusters(np.array([1, 1, 2, 2, 3]), ["cat", "cat", "cat", "dog", "dog"])
+    [1]
+    """
+    own = {int(cluster): Counter(np.asarray(classes)[clusters == cluster].tolist()) for cluster in np.unique(clusters)}
+    return [cluster for cluster, found in own.items() if len(found) == 1 and found.total() > 1]

@@ -1,0 +1,95 @@
+"""What a pass leaves behind for this room, as rows: each image's neural path, answer and truth; and how to read it."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from torch import Tensor
+
+from weakspot.classes.membership import class_members, images_of
+from weakspot.classes.pairs import most_suspicious, pair_classes
+from weakspot.classes.selection import likeliest
+from weakspot.classes.soft_confusion import output_soft_confusion
+from weakspot.classes.study import Images, Study
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Picture
+from weakspot.core.observation import Observation, Setting
+from weakspot.core.rows import RowTable
+from weakspot.core.taps import Tap
+from weakspot.data.images import enlarged, png, strip
+
+
+def neural_path(seen: Observation, tap: Tap, threshold: float) -> np.ndarray:
+    """Which neurons each image activates, packed: (samples, ceil(neurons/8)), uint8."""
+    active = seen.channels(tap).scaled > threshold
+    return np.packbits(active.cpu().numpy(), axis=1)
+
+
+def class_names(setting: Setting, classes: int) -> list[str]:
+    """The names of the classes; their numbers where the subject was given none."""
+    return list(setting.classes or map(str, range(classes)))
+
+
+def answers(seen: Observation) -> dict[str, Tensor]:
+    """What the network answered, and the truth if the data know it."""
+    given = {"outputs": seen.outputs.float(), "predicted": seen.predicted}
+    return given if seen.batch.targets is None else {**given, "target": seen.batch.targets.long()}
+
+
+class Seen:
+    """The rows of an examination, as the functions of this room want them."""
+
+    def __init__(self, rows: RowTable, setting: Setting, *, neurons: int = 0):
+        self._rows = rows
+        self.ids = rows.ids
+        self.outputs = rows["outputs"]
+        self._task, self._scores = setting.task, setting.scores
+        classes = self.outputs.shape[1]
+        self.names = class_names(setting, classes)
+        labels = class_members(rows["target"], classes) if "target" in rows else None
+        predicted = class_members(rows["predicted"], classes)
+        bits = rows["bits"] if "bits" in rows else np.zeros((rows.count, 0), dtype=np.uint8)
+        rank = np.argsort(np.argsort(np.asarray(self.ids), kind="stable"), kind="stable")
+        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", rank)
+
+    @cached_property
+    def _by_class(self) -> list[np.ndarray]:
+        return images_of(self.images.predicted)
+
+    def named(self, numbers: Sequence[int]) -> list[str]:
+        """The names of classes."""
+        return [self.names[number] for number in numbers]
+
+    def number(self, name: str) -> int:
+        """The number of a class, given its name."""
+        if name not in self.names:
+            raise ConfigError(f"no class is called {name!r}: there are {', '.join(self.names[:20])}")
+        return self.names.index(name)
+
+    def soft_confusion(self) -> np.ndarray:
+        """Mean probability of each class over the images predicted as another, classes × classes."""
+        own = self.images
+        return output_soft_confusion(self.outputs, own.predicted, task=self._task, scores=self._scores, rank=own.rank)
+
+    def like(self, predicted: int, other: int) -> list[int]:
+        """Images predicted as one class, those that score highest for another class first."""
+        images = self._by_class[predicted]
+        return likeliest(images, self.outputs[images, other], self.images.rank)
+
+    def example(self, predicted: int, other: int) -> str:
+        """The id of the first of them."""
+        found = self.like(predicted, other)
+        return self.ids[found[0]] if found else ""
+
+    def pictures(self, study: Study, pairs: int, *, each: int = 5) -> dict[str, Picture]:
+        """Images of the most suspicious reported pairs, in both directions; none where no thumbnails were kept."""
+        if "thumbnail" not in self._rows:
+            return {}
+        shown = study.classes[pair_classes(most_suspicious(study.score, study.confused)[:pairs], len(study.classes))]
+        media = {}
+        for a, b in (order for pair in shown.tolist() for order in (pair, pair[::-1])):
+            images = self.like(a, b)[:each]
+            sheet = strip([enlarged(picture, 64) for picture in self._rows["thumbnail"][images]])
+            caption = f"Predicted {self.names[a]}: the images that the network finds most like {self.names[b]}."
+            media[f"{self.names[a]} like {self.names[b]}"] = Picture(png(sheet), caption)
+        return media

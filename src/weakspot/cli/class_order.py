@@ -1,0 +1,61 @@
+"""Which output is which class, where the model itself has names for its outputs: data that differ are never guessed."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from weakspot.core.errors import ConfigError, SubjectError
+from weakspot.core.options import shortened
+from weakspot.core.subject import Subject
+from weakspot.models.own_classes import another_order, in_order_of_outputs, own_classes
+
+
+def class_order(
+    subject: Subject, given: int | str | list[str] | None, found: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, ...] | None, list[str]]:
+    """The classes that the model names in its order, where nobody else does, and what the user should know.
+
+    given: the entry `classes`. found: the names that each split has, in its own order.
+    """
+    if given is not None and not isinstance(given, int):
+        return None, _against_names(subject)
+    own = own_classes(subject.model)
+    if own is None:
+        return None, []
+    names = list(dict.fromkeys(name for some in found.values() for name in some))
+    if given is not None:
+        return None, _against_number(own, found)
+    if not names:
+        return own, [f"classes are named as in the model's config: {shortened(list(own))}"]
+    ordered = in_order_of_outputs(own, names)
+    if ordered is None:
+        return None, [
+            f"the model's config names its outputs {shortened(list(own))}, and the data have the classes "
+            f"{shortened(names)}, in the order of the alphabet: if that is not the order of the outputs, every result "
+            "is wrong; name the classes in the order of the outputs"
+        ]
+    return ordered, [f"classes are in the order of the model's config: {shortened(list(ordered))}"]
+
+
+def _against_names(subject: Subject) -> list[str]:
+    """What the model's config says against the classes that were named."""
+    own = None
+    with suppress(SubjectError):  # a config that contradicts itself says nothing against what was named
+        own = own_classes(subject.model)
+    named = subject.classes or ()
+    if own is None or not another_order(own, named):
+        return []
+    return [
+        f"warning: classes are {shortened(list(named))}, and the model's config names its outputs "
+        f"{shortened(list(own))}: if the config is right, every result is wrong"
+    ]
+
+
+def _against_number(own: Sequence[str], found: Mapping[str, Sequence[str]]) -> list[str]:
+    """Only how many classes there are was said: then the data's order counts, and it must be the model's."""
+    for split, names in found.items():
+        if another_order(own, names):
+            raise ConfigError(
+                f"{split} has the classes {shortened(list(names))}, and the model's config names its outputs "
+                f"{shortened(list(own))}: leave classes out, or name them in the order of the outputs"
+            )
+    return []

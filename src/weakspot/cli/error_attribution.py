@@ -1,0 +1,80 @@
+"""Whose fault an exception is: an error in the user's own code is told with its place, without a trace-back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weakspot.core.errors import ConfigError, RunError, SubjectError, WeakspotError
+from weakspot.core.user_code import error_frames, is_user_code
+
+_HERE = Path(__file__).resolve().parent.parent
+_SUBJECT = _HERE / "core" / "subject.py"
+_LONGEST = 300
+
+
+def user_error(error: Exception) -> WeakspotError | None:
+    """What to tell the user of an exception that is none of weakspot's own; None where it is a defect of weakspot."""
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return ConfigError(f"there is not enough memory: {_first_line(error)}; ask for less at once")
+    frames = error_frames(error)
+    theirs = [frame for frame in frames if is_user_code(frame.filename)]
+    if isinstance(error, SyntaxError) and error.filename and is_user_code(error.filename):
+        return ConfigError(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}")
+    if theirs:
+        place = f"{theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}"
+        return SubjectError(f"your own code failed at {place}: {_told(error)}")
+    if any(Path(frame.filename) == _SUBJECT for frame in frames):
+        return SubjectError(
+            f"the model cannot take these inputs: {_told(error)}; check the shape of the samples, preprocess and output"
+        )
+    if any("importlib" in frame.filename for frame in frames) and not _is_own(frames[-1].filename):
+        return ConfigError(f"a library cannot be loaded: {_told(error)}, in {frames[-1].filename}; install it again")
+    if isinstance(error, ImportError):
+        return ConfigError(f"a library cannot be loaded: {_told(error)}; install it again")
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+        named = "" if error.filename is None else f" {error.filename}"
+        return ConfigError(f"cannot use{named or ' a file or connection'}: {error.strerror or _told(error)}")
+    return None
+
+
+@contextmanager
+def reading(*runs: Path | None) -> Iterator[None]:
+    """What a Run that somebody made up, or changed, can lead to: told as its fault."""
+    try:
+        yield
+    except (WeakspotError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        if hasattr(error, "format_message"):  # of typer, about options
+            raise
+        named = " and ".join(str(run) for run in runs if run is not None)
+        raise RunError(
+            f"{named} cannot be read: {_told(error)}; examine again, and if it is so as weakspot wrote it, please "
+            "report a defect (weakspot --traceback … shows where)"
+        ) from error
+
+
+def ended_early(error: SystemExit) -> WeakspotError | None:
+    """What to tell of a program that something else than weakspot ended, as if all were well; None for weakspot."""
+    frames = error_frames(error)
+    if frames and _is_own(frames[-1].filename):
+        return None
+    theirs = [frame for frame in frames if is_user_code(frame.filename)] or frames
+    place = f" at {theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}" if theirs else ""
+    return SubjectError(
+        f"your own code ended the program{place}: sys.exit({error.code!r}); take that out, nothing was examined to its "
+        "end"
+    )
+
+
+def _is_own(filename: str) -> bool:
+    return Path(filename).is_relative_to(_HERE)
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    line = str(error).strip().partition("\n")[0]
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

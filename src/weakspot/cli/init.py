@@ -1,0 +1,282 @@
+"""`weakspot init`: a first `weakspot.yaml`, with what one batch through the model shows."""
+
+import copy
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weakspot.cli.config import Config, checked_config
+from weakspot.cli.error_attribution import user_error
+from weakspot.cli.init_template import file_text, inline, normalise_entry
+from weakspot.cli.loading import Loaded, load, subject_of
+from weakspot.core.costs import costs
+from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
+from weakspot.core.job import Execution
+from weakspot.core.observation import Batch
+from weakspot.core.options import shortened
+from weakspot.core.plan import Plan
+from weakspot.core.sample_check import CheckedSource
+from weakspot.core.source import limited
+from weakspot.core.subject import Subject
+from weakspot.models import Normalise
+from weakspot.models.trial import Alternative, Reordered, Trial, better_order, compared_normalisations, try_out
+from weakspot.registry import steps_of
+from weakspot.yaml_file import parse_yaml
+
+SAMPLES = 64
+"""How many are read where no answer is right or wrong."""
+LABELLED = 256
+"""How many are read of classes and labels: normalisations and orders of the classes are compared on them."""
+_TRIED = Execution(batch_size=8)
+_FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "coverage": tuple({"criteria": criteria} for criteria in (["nc", "kmnc", "idc"], ["nc", "kmnc"], ["nc"])),
+    "robustness": (
+        {"neighbours": {"rotate": 15, "shift": 2}},
+        {"neighbours": {"brightness": 0.2, "noise": 0.05}, "tolerance": 3},
+    ),
+    "classes": ({}, {"by": "outputs"}),
+    "causes": ({"select": {"from": "pool"}}, {}),
+    "lesions": ({},),
+    "pictures": ({"size": 64},),
+}
+"""Options to begin with: the first that this model and these data allow. Numbers and keypoints may be of the place of
+things, so nothing is moved there."""
+_QUICKLY = {"robustness": {"looks": 1}, "lesions": {"samples": 2}}
+"""Options with which a question is tried: enough to see whether it can be asked at all."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is known after one batch."""
+
+    text: str
+    trial: Trial
+    subject: Subject
+    notes: tuple[str, ...]
+    split: str
+    normalisations: Sequence[Alternative]
+    order: Reordered | None
+
+
+def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Beginning:
+    """Load what was given, run one batch, find out what can be asked, and write it as the text of a file."""
+    config = _config(subject, data)
+    loaded = load(config, file.parent)
+    split = "test" if "test" in loaded.data else next(iter(loaded.data))
+    labelled = loaded.subject.task in ("classification", "multilabel")
+    source = limited(loaded.data[split], LABELLED if labelled else SAMPLES)
+    checked = CheckedSource(source, loaded.subject.task, None, bounds=loaded.subject.bounds)
+    batch = checked.read(np.arange(len(source.ids)))
+    trial = _tried(loaded, config, batch)
+    found = {**_found_classes(subject, loaded, split, trial), **_found_fingerprint(loaded, config)}
+    tried, loaded = _alternatives(loaded, config, batch, trial), _with_classes(loaded, found)
+    better = [one for one in tried if one.better]
+    text = file_text({**subject, **found}, data, _questions(loaded, trial), trial, better)
+    checked_config(*parse_yaml(text, str(file)))
+    return Beginning(text, trial, loaded.subject, loaded.notes, split, tried, better_order(trial))
+
+
+def _config(subject: Mapping[str, Any], data: Mapping[str, Any]) -> Config:
+    """What was given, as a configuration; errors name no place, because no file is there yet."""
+    raw, places = parse_yaml(json.dumps({"subject": subject, "data": data}), "init")
+    try:
+        return checked_config(raw, places, kept=False)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(f"{places.of()}: ", "")) from error
+
+
+def _tried(loaded: Loaded, config: Config, batch: Batch) -> Trial:
+    if loaded.subject.task == "multilabel" and loaded.subject.scores is None:
+        raise ConfigError(
+            "which labels are present cannot be told before it is said what the outputs are: give --scores logits or "
+            "--scores probabilities"
+        )
+    try:
+        return try_out(loaded.subject, batch)
+    except Exception as error:
+        told = error if isinstance(error, WeakspotError) else user_error(error)
+        if told is None:
+            raise
+        hint = " (here with --model-output)" if "output=" in str(told) else _channel_hint(loaded, config, batch)
+        raise SubjectError(f"{told}{hint} (samples are {_shape(batch.inputs.shape[1:])})") from error
+
+
+def _channel_hint(loaded: Loaded, config: Config, batch: Batch) -> str:
+    """Whether the model runs once the channels are elsewhere, and what to write then."""
+    if batch.inputs.ndim < 4:
+        return ""
+    turned = replace(batch, inputs=batch.inputs.movedim(-1, 1).contiguous())
+    ways = {
+        "--test '{path: …, channels: last}'": (loaded.subject, turned),
+        "--preprocess '{channels_last: true}'": (_subject_with(loaded, config, Normalise(channels_last=True)), batch),
+    }
+    for advice, (subject, samples) in ways.items():
+        with suppress(Exception):  # whatever the model raises, this is not the way
+            try_out(subject, samples)
+            return f"; it does run with the channels of the samples elsewhere: {advice}"
+    return ""
+
+
+def _found_classes(subject: Mapping[str, Any], loaded: Loaded, split: str, trial: Trial) -> dict[str, Any]:
+    """The names that model or data know, where they are as many as the outputs; else how many there are."""
+    if "classes" in subject or loaded.subject.task not in ("classification", "multilabel", "segmentation"):
+        return {}
+    if loaded.subject.classes is not None:
+        return {"classes": list(loaded.subject.classes)}
+    names, count = getattr(loaded.data[split], "classes", None), trial.outputs[0]
+    if names and len(names) != count and loaded.subject.task != "segmentation":
+        raise ConfigError(
+            f"{split} has the classes {shortened(list(names))}, and the model gives {count} scores per sample: name "
+            "all classes in the order of the outputs, with --classes"
+        )
+    return {"classes": list(names) if names and len(names) == count else count}
+
+
+def _found_fingerprint(loaded: Loaded, config: Config) -> dict[str, Any]:
+    """A name for a function that has no weights to be told by; without one its Findings could not be kept."""
+    try:
+        loaded.subject.fingerprint()
+    except ConfigError:
+        return {"fingerprint": f"{config.subject.model} 1"}
+    return {}
+
+
+def _with_classes(loaded: Loaded, found: Mapping[str, Any]) -> Loaded:
+    subject = copy.copy(loaded.subject)
+    if "classes" in found:
+        named = found["classes"]
+        subject.classes = tuple(map(str, range(named))) if isinstance(named, int) else tuple(named)
+    return replace(loaded, subject=subject)
+
+
+def _questions(loaded: Loaded, trial: Trial) -> dict[str, tuple[dict[str, Any], str | None]]:
+    """Every question with first options, and why it cannot be asked of this model and data, if so."""
+    found: dict[str, tuple[dict[str, Any], str | None]] = {}
+    for name, ways in _FIRST_QUESTIONS.items():
+        if name == "lesions" and loaded.subject.task != "segmentation":
+            continue
+        if name == "pictures" and len(trial.inputs) != 3:
+            continue
+        for options in ways:
+            found[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
+            if found[name][1] is None:
+                break
+    return found
+
+
+def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | None:
+    try:
+        plan = Plan.of(steps_of(name, options))
+        list(costs(plan, loaded.subject, loaded.data, None, execution=_TRIED))
+    except WeakspotError as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
+def _alternatives(loaded: Loaded, config: Config, batch: Batch, trial: Trial) -> list[Alternative]:
+    if trial.right is None or bool(trial.right.all()):
+        return []
+    return compared_normalisations(partial(_subject_with, loaded, config), batch, trial.right)
+
+
+def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subject:
+    """The subject with another pre-processing."""
+    here = loaded.subject
+    return subject_of(config.subject, here.model, classes=here.classes, preprocess=normalise, device=str(here.device))
+
+
+def told(begun: Beginning) -> list[str]:
+    """What one batch shows, line by line."""
+    trial = begun.trial
+    lines = [
+        f"inputs: {_shape(trial.inputs)}, values from {trial.input_range[0]:.4g} to {trial.input_range[1]:.4g}",
+        f"outputs: {_shape(trial.outputs)}, values from {trial.output_range[0]:.4g} to {trial.output_range[1]:.4g}",
+    ]
+    if begun.subject.task in ("classification", "multilabel", "segmentation"):
+        lines.append(f"classes: {trial.outputs[0]}")
+    if trial.penultimate is not None:
+        count = sum(layer.weighted for layer in trial.layers)
+        width = trial.penultimate.input_shape[0 if len(trial.penultimate.input_shape) > 2 else -1]
+        lines.append(
+            f"layers: {count} convolutions and linears; penultimate is the input of {trial.penultimate.label}, "
+            f"{width} neurons"
+        )
+    if trial.accuracy is not None:
+        lines.append(f"accuracy: {trial.accuracy:.2f} on {trial.samples} samples of {begun.split}")
+    if begun.subject.scores is None and begun.subject.task in ("classification", "segmentation"):
+        alike, which = ("look", "probabilities") if trial.like_probabilities else ("do not look", "logits")
+        lines.append(f"scores: the outputs {alike} like probabilities; if they are {which}, write scores: {which}")
+    return [*lines, *_normalisation_lines(begun), *_order_lines(begun)]
+
+
+def _normalisation_lines(begun: Beginning) -> list[str]:
+    """Every normalisation that was tried with its accuracy, and the best one where it is clearly better than now."""
+    if not begun.normalisations:
+        return []
+    lines = [f"accuracy on the same {begun.trial.samples} samples, with inputs"]
+    lines += [f"  {one.accuracy:.2f} {one.name}" for one in begun.normalisations]
+    best = next((one for one in begun.normalisations if one.better), None)
+    if best is None:
+        return lines
+    entry = normalise_entry(best.normalise)
+    advice = f"write preprocess: {inline(entry)}" if entry else "leave preprocess out"
+    return [
+        *lines,
+        f"warning: accuracy is {begun.trial.accuracy:.2f}, but {best.accuracy:.2f} with inputs {best.name}: is that "
+        f"how the model was trained? Then {advice}",
+    ]
+
+
+def _order_lines(begun: Beginning) -> list[str]:
+    """A warning where the outputs seem to be the classes in another order."""
+    if begun.order is None:
+        return []
+    known = begun.subject.classes or tuple(map(str, range(len(begun.order.order))))
+    names = [known[number] for number in begun.order.order]
+    return [
+        f"warning: accuracy is {begun.trial.accuracy:.2f}, but {begun.order.accuracy:.2f} if the outputs are the "
+        f"classes in another order: {shortened(names)}. If they are, every result would be wrong: name the classes in "
+        "the order of the outputs, with --classes, and number the targets alike"
+    ]
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "one number"
+
+
+def subject_entry(given: Mapping[str, str | None], file: Path) -> dict[str, Any]:
+    """The subject as given on the command line: whole numbers and YAML are read, paths are seen from the file."""
+    entry: dict[str, Any] = {}
+    for key, text in given.items():
+        if text is not None:
+            whole = key in ("classes", "output") and text.isdecimal()
+            value = int(text) if whole else _read(text, f"--{key}")
+            entry[key] = beside(value, file) if key in ("model", "weights", "classes") else value
+    return entry
+
+
+def data_entries(given: Mapping[str, str | None], file: Path) -> dict[str, Any]:
+    """The splits as given on the command line."""
+    return {split: beside(_read(text, f"--{split}"), file) for split, text in given.items() if text is not None}
+
+
+def _read(text: str, option: str) -> Any:
+    """Text as it is, or the mapping or list that it is in YAML."""
+    return parse_yaml(text, option, expected="a value")[0] if text.lstrip().startswith(("{", "[")) else text
+
+
+def beside(value: Any, file: Path) -> Any:
+    """A path as it is seen from the folder of the file; what is no path stays as it is."""
+    if isinstance(value, Mapping):
+        places = ("path", "metadata", "root")
+        return {key: beside(item, file) if key in places else item for key, item in value.items()}
+    if not isinstance(value, str) or not Path(value).exists() or Path(value).is_absolute():
+        return value
+    return os.path.relpath(value, file.parent)

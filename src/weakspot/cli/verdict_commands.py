@@ -1,0 +1,177 @@
+"""Commands that judge Runs without their models: `gate`, `compare` and `evidence`. None of them loads torch."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from weakspot.cli.arguments import Json, Quiet, RunFolder
+from weakspot.cli.room_commands import question
+
+if TYPE_CHECKING:
+    from weakspot.compare import Comparison, Difference
+    from weakspot.core.run import Run
+    from weakspot.gate.evaluation import Verdict
+
+PolicyFile = Annotated[Path, typer.Argument(help="The file with the rules, usually policy.yaml.")]
+PolicyOption = Annotated[
+    Path | None, typer.Option("--policy", help="A file with rules: each becomes a claim, held or not.")
+]
+Baseline = Annotated[Path | None, typer.Option(help="The Run to compare with, instead of the policy's own.")]
+
+evidence = typer.Typer(cls=question("write"))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(gate)
+    app.command()(compare)
+    app.add_typer(evidence, name="evidence", help="A Run as evidence for a safety case, sealed against changes.")
+
+
+def gate(
+    run: RunFolder,
+    policy: PolicyFile,
+    baseline: Baseline = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the verdict as JUnit XML to this file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the verdict as Markdown to this file.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Hold a Run to the rules of a policy; exit code 1 if any does not hold."""
+    from weakspot.cli.error_attribution import reading
+    from weakspot.cli.printing import printable
+    from weakspot.core.run import Run
+    from weakspot.gate import output
+
+    with reading(run, baseline):
+        verdict = _verdict(Run.open(run), policy, baseline)
+    for target, text in ((junit, output.as_junit), (markdown, output.as_markdown)):
+        if target is not None:
+            _write(target, text(verdict))
+    if as_json:
+        typer.echo(json.dumps(output.as_json(verdict), indent=1))
+    elif not quiet:
+        typer.echo("\n".join(map(printable, output.as_lines(verdict))))
+    return 0 if verdict.passed else 1
+
+
+def compare(
+    before: Annotated[Path, typer.Argument(help="The folder of a Run.")],
+    after: Annotated[Path, typer.Argument(help="The folder of another Run.")],
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    every: Annotated[bool, typer.Option("--all", help="Print numbers without an interval too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what differs between two Runs: two models, or one before and after; paired by input where possible."""
+    from weakspot.cli.error_attribution import reading
+    from weakspot.compare import compare_runs
+    from weakspot.core.errors import ConfigError
+    from weakspot.core.run import Run
+
+    if not 0 < confidence < 1:
+        raise ConfigError(f"--confidence is {confidence}, expected a number between 0 and 1, as 0.95")
+    with reading(before, after):
+        found = compare_runs(Run.open(before), Run.open(after), confidence=confidence)
+    if as_json:
+        typer.echo(json.dumps({"differences": list(map(_entry, found.differences)), "notes": found.notes}, indent=1))
+    else:
+        _print(found, every=every)
+
+
+@evidence.command()
+def write(
+    run: RunFolder,
+    output: Annotated[Path | None, typer.Option(help="The folder to write; by default evidence in the Run.")] = None,
+    policy: PolicyOption = None,
+    baseline: Baseline = None,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", help="Sign the bundle with this private key of SSH (by ssh-keygen).")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write claims, evidence with digests, thresholds, assumptions and limits of a Run as Markdown and JSON."""
+    from weakspot.cli.error_attribution import reading
+    from weakspot.core.run import Run
+    from weakspot.evidence import write_bundle
+
+    with reading(run, baseline):
+        compared = None if baseline is None else Run.open(baseline)
+        bundle = write_bundle(Run.open(run), output or run / "evidence", policy=policy, baseline=compared, key=sign)
+    if not quiet:
+        signed = ", signed" if bundle.signed else ""
+        typer.echo(f"evidence: {bundle.folder}, {bundle.files} files{signed}\nseal: {bundle.seal}")
+
+
+@evidence.command()
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="The folder that `weakspot evidence` wrote.")],
+    run: Annotated[Path | None, typer.Option(help="Where the Run lies now, if it was moved.")] = None,
+    baseline: Annotated[Path | None, typer.Option(help="Where the baseline lies now, if it was moved.")] = None,
+    seal: Annotated[str | None, typer.Option(help="The seal that was printed when the bundle was written.")] = None,
+    signers: Annotated[
+        Path | None, typer.Option(help="Who may have signed it: a file of allowed signers, as ssh-keygen reads it.")
+    ] = None,
+    signer: Annotated[str | None, typer.Option(help="Who must have signed it; by default any of the signers.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check that no file of a bundle and of its Run was changed, and derive every claim from the Findings again."""
+    from weakspot.cli.printing import printable
+    from weakspot.evidence import verify_bundle
+
+    found = verify_bundle(bundle, run=run, baseline=baseline, seal=seal, signers=signers, signer=signer)
+    if not quiet:
+        typer.echo(printable(f"{found.state}: {found.files} files, {found.claims} claims derived again"))
+        if found.signed and found.signer is None:
+            typer.echo("a signature is there and was not checked: say with --signers who may have signed")
+        typer.echo(f"seal: {found.seal}")
+
+
+def _verdict(run: "Run", policy: Path, baseline: Path | None) -> "Verdict":
+    from weakspot.core.run import Run
+    from weakspot.gate.evaluation import judge
+    from weakspot.gate.policy import read_policy
+
+    return judge(run, read_policy(policy), None if baseline is None else Run.open(baseline))
+
+
+def _write(target: Path, text: str) -> None:
+    from weakspot.core.files import write_text, writing
+
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    write_text(target, text)
+
+
+def _entry(one: "Difference") -> dict[str, object]:
+    return {**vars(one), "verdict": one.verdict}
+
+
+def _print(found: "Comparison", *, every: bool) -> None:
+    from weakspot.cli.printing import print_table
+
+    rows = [
+        [one.finding, one.name, _number(one.before), _number(one.after), _interval(one), one.verdict, one.how]
+        for one in found.differences
+        if every or one.low is not None
+    ]
+    if rows:
+        print_table(["Finding", "what", "before", "after", "difference", "verdict", "how"], rows)
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"differences shown: {len(found.shown())} of {len(rows)}" if found.shown() else "no difference shown")
+
+
+def _interval(one: "Difference") -> str:
+    interval = "" if one.low is None or one.high is None else f" ({one.low:+.4g} to {one.high:+.4g})"
+    return f"{_number(one.difference, sign='+')}{interval}"
+
+
+def _number(value: float, *, sign: str = "") -> str:
+    """Four digits, of whole numbers all.
+
+    >>> _number(60000.0), _number(0.123456, sign="+")
+    ('60000', '+0.1235')
+    """
+    return f"{value:{sign}.0f}" if value.is_integer() else f"{value:{sign}.4g}"

@@ -1,0 +1,155 @@
+"""What differs between two Runs, with intervals; where an interval holds 0, no difference is shown."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from weakspot.compare.pairing import paired_columns, paired_mean_interval
+from weakspot.core.errors import DataError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.run import Run
+from weakspot.statistics.paired import paired_difference_interval
+
+NO_DIFFERENCE = "no difference shown"
+UNKNOWN = "no interval, so nothing is shown"
+COMPLEMENT = "not "
+"""Before the column of which a number is 1 less the mean."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number of both Runs; `difference` is after − before, with its interval where there is one."""
+
+    finding: str
+    name: str
+    before: float
+    after: float
+    difference: float
+    low: float | None
+    high: float | None
+    confidence: float | None
+    how: str
+    column: str | None = None
+    """The column whose rows are paired; None where two numbers of the summaries are compared."""
+    higher_is_better: bool | None = None
+    """As the Finding declares it; None where neither way is better."""
+    inputs: int | None = None
+    """How many inputs are paired."""
+
+    def complement(self, name: str) -> "Difference":
+        """The same of 1 less the number, under another name."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        better = None if self.higher_is_better is None else not self.higher_is_better
+        change, values = -self.difference, (1 - self.before, 1 - self.after)
+        turned = replace(self, name=name, before=values[0], after=values[1], difference=change)
+        return replace(turned, low=low, high=high, higher_is_better=better)
+
+    @property
+    def verdict(self) -> str:
+        """Better, worse, higher or lower where the interval shows it; else that no difference is shown."""
+        if self.low is None or self.high is None:
+            return UNKNOWN if self.difference else NO_DIFFERENCE
+        if self.low <= 0 <= self.high:
+            return NO_DIFFERENCE
+        rose = self.low > 0
+        if self.higher_is_better is None:
+            return "higher" if rose else "lower"
+        return "better" if rose is self.higher_is_better else "worse"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All differences between two Runs, and what to know of them."""
+
+    differences: list[Difference]
+    notes: list[str]
+
+    def shown(self) -> list[Difference]:
+        """Those whose interval excludes 0."""
+        return [one for one in self.differences if one.verdict not in (NO_DIFFERENCE, UNKNOWN)]
+
+
+def compare_runs(before: Run, after: Run, *, confidence: float = 0.95) -> Comparison:
+    """Every number that both Runs have: paired by input where both have the inputs, else by their intervals alone."""
+    asked = {name for run in (before, after) for name in run.manifest().get("asked") or run.names()}
+    common = [name for name in before.names() if name in after and name in asked]
+    if not common:
+        raise DataError(
+            f"{before.folder} and {after.folder} have no Finding in common: ask the same questions of both models"
+        )
+    differences = [one for name in common for one in compare_findings(before[name], after[name], confidence=confidence)]
+    return Comparison(differences, [*_notes(before, after, common), *_chance(differences, confidence)])
+
+
+def compare_findings(before: Finding, after: Finding, *, confidence: float = 0.95) -> Iterator[Difference]:
+    """Columns over the same inputs, paired; then the numbers of the summaries.
+
+    A column may have the name of a number that is not its mean: it is then told as "score per input".
+    """
+    paired = set()
+    for column, old, new in paired_columns(before, after):
+        paired.add(column)
+        twice = column in before.summary and column in after.summary
+        twice = twice and after.outputs.number(column).mean_of != column
+        yield _paired(after, f"{column} per input" if twice else column, column, old, new, confidence)
+    for name in before.summary:
+        if name in after.summary and after.outputs.number(name).mean_of.removeprefix(COMPLEMENT) not in paired:
+            yield from _unpaired(after, name, before.summary[name], after.summary[name])
+
+
+def _paired(
+    finding: Finding, name: str, column: str, old: np.ndarray, new: np.ndarray, confidence: float
+) -> Difference:
+    interval = paired_difference_interval if old.dtype == bool else paired_mean_interval
+    low, high = map(float, interval(old, new, confidence=confidence))
+    before, after = float(old.mean()), float(new.mean())
+    how, better = f"paired over {len(old):,} inputs", finding.outputs.column(column).higher_is_better
+    change = after - before
+    return Difference(finding.name, name, before, after, change, low, high, confidence, how, column, better, len(old))
+
+
+def _unpaired(finding: Finding, name: str, old: Estimate, new: Estimate) -> Iterator[Difference]:
+    """The difference of two estimates; its interval is the widest that their two intervals allow (conservative)."""
+    if not _number(old.value) or not _number(new.value):
+        return
+    before, after = float(old.value or 0), float(new.value or 0)
+    low, high, confidence, how = None, None, None, "two numbers"
+    if None not in (old.low, old.high, new.low, new.high) and old.confidence == new.confidence:
+        low, high = float(new.low or 0) - float(old.high or 0), float(new.high or 0) - float(old.low or 0)
+        confidence, how = old.confidence, "two intervals, not paired"
+    better = finding.outputs.number(name).higher_is_better
+    yield Difference(finding.name, name, before, after, after - before, low, high, confidence, how, None, better)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _notes(before: Run, after: Run, common: list[str]) -> list[str]:
+    """What a reader must know before believing a difference."""
+    notes = []
+    one, other = (run.manifest()["subject"].get("fingerprint") for run in (before, after))
+    if one and one == other:
+        notes.append("both Runs are of the same model")
+    other_data = [name for name in common if before[name].provenance.get("data") != after[name].provenance.get("data")]
+    if other_data:
+        notes.append(f"not of the same data: {', '.join(other_data)}; what is paired is paired by the ids in both")
+    settings = [name for name in common if _settings(before[name]) != _settings(after[name])]
+    if settings:
+        notes.append(f"not computed with the same settings: {', '.join(settings)}")
+    return notes
+
+
+def _settings(finding: Finding) -> dict[str, object]:
+    """The parameters but for digests of other Findings, which differ with the model."""
+    given = finding.provenance.get("parameters", {})
+    return {name: value for name, value in given.items() if not (isinstance(value, str) and len(value) == 64)}
+
+
+def _chance(differences: list[Difference], confidence: float) -> list[str]:
+    tested = sum(one.low is not None for one in differences)
+    if tested < 2:
+        return []
+    share = 1 - confidence
+    return [f"{tested} differences are tested: where none is, about {tested * share:.1f} would be shown by chance"]

@@ -1,0 +1,133 @@
+"""The answers that a Run has of its models, held against what they answer now before anything is used again."""
+
+import json
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from weakspot.core.answers import OutputCheck, answers, first_inputs, settings
+from weakspot.core.errors import ConfigError
+from weakspot.core.files import write_text
+from weakspot.core.job import Execution, Job
+from weakspot.core.progress import Progress
+from weakspot.core.source import Source
+from weakspot.core.subject import Subject
+from weakspot.core.threads import torch_threads
+
+_NOTE = "answers.json"
+_VARIES = "differently each time"
+
+
+class AnswerBook:
+    """What is noted of a model's answers, by fingerprint, data and settings; changed answers make it another model.
+
+    noted: as `record` gave it. progress: who is told; without one, a warning is raised where a model answers
+    differently each time. Used in `with`, the subject is the other model as long as that lasts.
+    """
+
+    def __init__(self, subject: Subject, how: Execution, noted: Any, progress: Progress | None):
+        self._subject, self._how, self._progress = subject, how, progress
+        self._known: str | None = None
+        with suppress(ConfigError):  # a black box without a name: nothing of it is kept
+            self._known = subject.identity().fingerprint
+        self._on = settings(subject.device, how.threads or 1)
+        given = noted if isinstance(noted, Mapping) else {}
+        seen, marks = given.get("seen", []), given.get("told_apart", {})
+        self._seen = [entry for entry in seen if isinstance(entry, Mapping) and {"of", "data", "on"} <= entry.keys()]
+        self._marks: dict[str, str] = dict(marks)
+        self._told: set[str] = set()
+
+    def __enter__(self) -> "AnswerBook":
+        self._subject.tell_apart(self._marks.get(self._known or ""))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._subject.tell_apart(None)
+
+    def check(self, data: Mapping[str, Source]) -> None:
+        """Ask the model again what it was asked before, where data and settings are the same."""
+        for split, source in data.items():
+            noted = self.of(source)
+            if noted is not None and noted.trouble is not None:
+                self._say(noted.trouble)
+                return
+            if noted is not None and noted.samples <= self._how.batch_size:
+                self._compare(split, first_inputs(source, noted.samples), noted)
+                return
+
+    def _compare(self, split: str, inputs: Tensor, noted: OutputCheck) -> None:
+        with torch_threads(self._how.threads):
+            now = answers(self._subject, inputs, before=noted.digest or "")
+        if now != noted:
+            self._tell_apart(split, now)
+
+    def of(self, source: Source) -> OutputCheck | None:
+        """What is noted for these data and the settings of now."""
+        if not self._seen:
+            return None
+        key = self._key(source.fingerprint())
+        noted = next((entry for entry in self._seen if key.items() <= entry.items()), None)
+        if noted is None or not isinstance(noted.get("samples"), int):
+            return None
+        return OutputCheck(noted["samples"], noted.get("digest"), noted.get("largest_difference", 0.0))
+
+    def note(self, job: Job) -> None:
+        """Keep what a job found its model to answer, and say it where that is not the same each time."""
+        key = self._key(job.identity["data"])
+        others = [entry for entry in self._seen if not key.items() <= entry.items()]
+        self._seen = sorted([*others, {**key, **job.answers.record()}], key=lambda entry: (entry["of"], entry["data"]))
+        if job.answers.trouble is not None:
+            self._say(job.answers.trouble)
+
+    def record(self) -> dict[str, Any]:
+        """All that is noted, as JSON."""
+        return {"seen": self._seen, **({"told_apart": self._marks} if self._marks else {})}
+
+    def _key(self, data: str) -> dict[str, Any]:
+        return {"of": self._known, "data": data, "on": self._on}
+
+    def _tell_apart(self, split: str, now: OutputCheck) -> None:
+        """From here on it is another model: nothing that bears the fingerprint so far is used again."""
+        known, unknown = self._subject.identity()
+        because = f" (not fingerprinted: {unknown[0]})" if unknown else ""
+        self._seen = [entry for entry in self._seen if entry["of"] != known]
+        self._marks[known] = now.digest or _VARIES
+        self._subject.tell_apart(self._marks[known])
+        self._say(
+            f"the model answers {now.samples} samples of {split} otherwise than before, with the same weights and "
+            f"code{because}: nothing that was found of it is used again"
+        )
+
+    def _say(self, message: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            if self._progress is None:
+                warnings.warn(message, stacklevel=4)
+            else:
+                self._progress.tell(message)
+
+
+def known_as(subject: Subject, manifest: Mapping[str, Any]) -> str:
+    """The fingerprint of a model in a Run, where one of the same weights and code may have answered otherwise."""
+    subject.tell_apart(dict(manifest.get("answers", {}).get("told_apart", {})).get(subject.identity().fingerprint))
+    try:
+        return subject.fingerprint()
+    finally:
+        subject.tell_apart(None)
+
+
+def noted_answers(work: Path) -> Any:
+    """What stands in a folder of unfinished work; None where it cannot be read."""
+    with suppress(OSError, ValueError):
+        return json.loads((work / _NOTE).read_text(encoding="utf-8"))
+    return None
+
+
+def note_answers(work: Path, book: AnswerBook) -> None:
+    """Keep them in a folder of unfinished work."""
+    if noted_answers(work) != book.record():
+        write_text(work / _NOTE, json.dumps(book.record()))

@@ -1,0 +1,255 @@
+"""Rules held against a Run: what was measured, and whether it keeps to the rule."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from weakspot.compare.runs import COMPLEMENT, Difference, compare_findings
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.options import nearest
+from weakspot.core.run import Run
+from weakspot.gate.basis import too_few, unfounded, unready
+from weakspot.gate.new_causes import new_causes
+from weakspot.gate.policy import COVERAGE, Policy, Rule
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NO_VERDICT = "coverage is no verdict by itself: do not read it as one"
+_MOST_VALUES = 10
+_MOST_SPELT = 1000
+"""Among so many values one that is spelt alike is looked for; among more that takes seconds."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One rule with what was measured."""
+
+    rule: Rule
+    passed: bool
+    told: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All rules of a policy, held against a Run."""
+
+    run: str
+    policy: str
+    subject: Mapping[str, Any]
+    judged: list[Judged]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule holds."""
+        return all(one.passed for one in self.judged)
+
+    @property
+    def failed(self) -> list[Judged]:
+        """The rules that do not hold."""
+        return [one for one in self.judged if not one.passed]
+
+
+def judge(run: Run, policy: Policy, baseline: Run | None = None) -> Verdict:
+    """Hold every rule against a Run; `baseline` takes the place of the one that the policy names."""
+    compared = baseline or (None if policy.baseline is None else Run.open(policy.baseline))
+    subject = run.manifest()["subject"]
+    judged = [_judged(rule, number, run, compared, policy) for number, rule in enumerate(policy.rules)]
+    return Verdict(str(run.folder), policy.places.name, subject, judged)
+
+
+def _judged(rule: Rule, number: int, run: Run, baseline: Run | None, policy: Policy) -> Judged:
+    """One rule; what the policy names and the Run has not is an error of the policy, with its line."""
+    warnings = (NO_VERDICT,) if rule.finding.startswith(COVERAGE) else ()
+    passed, told = _held(rule, number, run, baseline, policy)
+    return Judged(rule, passed, told, warnings)
+
+
+def _held(rule: Rule, number: int, run: Run, baseline: Run | None, policy: Policy) -> tuple[bool, str]:
+    """Whether a rule holds, and what was measured or why nothing is shown."""
+    missing = unready(run)
+    if missing:
+        return False, missing
+    if rule.exists and (rule.finding not in run or rule.number not in run[rule.finding].summary):
+        return False, "it is not there"
+    finding, wrong = _basis(rule, number, run, policy)
+    if wrong:
+        return False, wrong
+    if rule.compares:
+        place = policy.place(number)
+        if baseline is None:
+            raise ConfigError(f"{place}: the rule compares with a baseline, and none is given: name one in the policy")
+        missing = unready(baseline)
+        if missing:
+            return False, f"the baseline: {missing}"
+        other, wrong = _basis(rule, number, baseline, policy)
+        return (False, f"the baseline: {wrong}") if wrong else _against(rule, finding, other, place)
+    if rule.column is not None:
+        return _rows(rule, finding, policy, number)
+    return _number(rule, finding, policy.place(number, "number"))
+
+
+def _basis(rule: Rule, number: int, run: Run, policy: Policy) -> tuple[Finding, str]:
+    """The Finding that a rule is about, and why it is no evidence, if it is none."""
+    finding = _finding(run, rule.finding, policy.place(number, "finding"))
+    return finding, unfounded(finding, run, rule, policy.place(number, "split"))
+
+
+def _finding(run: Run, name: str, place: str) -> Finding:
+    """A Finding, every byte as it was written."""
+    if name not in run:
+        hint = nearest(name, run.names())
+        raise ConfigError(f"{place}: {run.folder} has no Finding {name!r}: {hint}it has {', '.join(run.names())}")
+    return run.verified(name)
+
+
+def _number(rule: Rule, finding: Finding, place: str) -> tuple[bool, str]:
+    name = str(rule.number)
+    if name not in finding.summary:
+        known = list(finding.summary)
+        raise ConfigError(
+            f"{place}: {finding.name} has no number {name!r}: {nearest(name, known)}it has {', '.join(known)}"
+        )
+    estimate = finding.summary[name]
+    if estimate.value is None or (isinstance(estimate.value, float) and isnan(estimate.value)):
+        return False, "there is none"
+    if rule.exists:
+        return True, str(estimate)
+    if rule.equals is not None:
+        return _same(estimate.value, rule.equals), str(estimate)
+    if isinstance(estimate.value, str | bool):
+        raise ConfigError(f"{place}: {name} is {estimate.value!r}, which has no bound: use equals")
+    return _bounded(rule, estimate)
+
+
+def _bounded(rule: Rule, estimate: Estimate) -> tuple[bool, str]:
+    """The far end of the interval must keep to the bound; a number that has no interval keeps to it itself."""
+    told = str(estimate)
+    if (estimate.low is None) != (estimate.high is None):
+        return False, f"{told}: its interval has no {'lower' if estimate.low is None else 'upper'} end"
+    if estimate.low is not None and estimate.high is not None and not estimate.low <= estimate.high:
+        return False, f"{told}: the ends of its interval are the wrong way round"
+    if rule.confidence is not None and estimate.low is None:
+        return False, f"{told}, without an interval: the confidence that the rule asks for cannot be shown"
+    if rule.confidence is not None and (estimate.confidence or 0) < rule.confidence:
+        has = "an unknown" if estimate.confidence is None else f"{estimate.confidence:.0%}"
+        return False, f"{told}, with {has} confidence: the rule asks for {rule.confidence:.0%}"
+    value = float(estimate.value or 0)
+    low, high = (value if end is None else end for end in (estimate.low, estimate.high))
+    return _within(rule, low, high), told
+
+
+def _within(rule: Rule, low: float, high: float) -> bool:
+    return (rule.at_most is None or high <= rule.at_most) and (rule.at_least is None or low >= rule.at_least)
+
+
+def _same(value: object, wanted: object) -> bool:
+    return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
+
+
+def _rows(rule: Rule, finding: Finding, policy: Policy, number: int) -> tuple[bool, str]:
+    """Every row must hold; one without a value does not, and no rows show nothing."""
+    table = finding.table
+    known = [] if table is None else table.column_names
+    for name, path in ((str(rule.column), ("column",)), *((name, ("where", name)) for name in rule.where)):
+        if name not in known:
+            hint, has = nearest(name, known), ", ".join(known) or "no table"
+            raise ConfigError(
+                f"{policy.place(number, *path)}: {finding.name} has no column {name!r}: {hint}it has {has}"
+            )
+    rows = [] if table is None else list(_chosen(rule, table))
+    if table is not None and not rows:
+        return False, _no_row(rule, table)
+    if rule.least_rows is not None and len(rows) < rule.least_rows:
+        return False, too_few(len(rows), "rows", rule.least_rows)
+    broken = [row for row in rows if not _holds(rule, row[str(rule.column)], policy.place(number, "column"))]
+    if not broken:
+        return True, f"all {len(rows):,} rows hold"
+    first = "; ".join(", ".join(f"{name} {_short(value)}" for name, value in row.items()) for row in broken[:3])
+    return False, f"{len(broken):,} of {len(rows):,} rows do not: {first}" + (" …" if len(broken) > 3 else "")
+
+
+def _no_row(rule: Rule, table: "pa.Table") -> str:
+    """That no row is chosen, with the values that there are: most often one is misspelt."""
+    if not table.num_rows:
+        return "the table has no rows, so nothing is shown"
+    where = " and ".join(f"{name} = {value}" for name, value in rule.where.items())
+    return f"no row has {where}: {'; '.join(_values(name, value, table) for name, value in rule.where.items())}"
+
+
+def _values(name: str, wanted: object, table: "pa.Table") -> str:
+    values = {repr(value): value for value in table[name].to_pylist()}
+    texts = [value for value in values.values() if isinstance(value, str)]
+    hint = "" if wanted in texts or len(texts) > _MOST_SPELT else nearest(wanted, texts)
+    more = f" … ({len(values):,} values)" if len(values) > _MOST_VALUES else ""
+    return f"{hint}{name} has {', '.join(list(values)[:_MOST_VALUES])}{more}"
+
+
+def _chosen(rule: Rule, table: "pa.Table") -> Iterator[dict[str, Any]]:
+    """The rows that a rule is about, with the columns that it needs and two that name them."""
+    kinds = {field.name: str(field.type) for field in table.schema}
+    naming = [name for name, kind in kinds.items() if "string" in kind or name in ("id", "cluster")][:2]
+    chosen = table.select(list(dict.fromkeys([*naming, *rule.where, str(rule.column)])))
+    return (row for row in chosen.to_pylist() if all(_same(row[name], value) for name, value in rule.where.items()))
+
+
+def _holds(rule: Rule, value: Any, place: str) -> bool:
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return False
+    if rule.equals is not None:
+        return _same(value, rule.equals)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"{place}: {rule.column} holds {value!r}, which has no bound: use equals")
+    return _within(rule, value, value)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _against(rule: Rule, finding: Finding, baseline: Finding, place: str) -> tuple[bool, str]:
+    if rule.new_causes is not None:
+        found = new_causes(finding, baseline, overlap=rule.overlap, place=place)
+        told = f"new: {', '.join(f'cluster {number}' for number in found)}" if found else "no new one"
+        return len(found) <= rule.new_causes, told
+    declared = finding.outputs.column(rule.column) if rule.column else finding.outputs.number(str(rule.number))
+    if declared.better is None:
+        raise ConfigError(f"{place}: {_no_direction(rule, finding)}")
+    one = _difference(rule, finding, list(compare_findings(baseline, finding, confidence=rule.confidence or 0.95)))
+    if one is None:
+        return False, "the two Runs have nothing of it in common that could be compared"
+    if rule.least_rows is not None and (one.inputs or 0) < rule.least_rows:
+        return False, too_few(one.inputs or 0, "paired inputs", rule.least_rows)
+    told = f"{one.before:.4g} before, {one.after:.4g} now, {one.how}"
+    if one.low is None or one.high is None:
+        return False, f"{told}: without an interval nothing is shown"
+    worse = -one.low if declared.better == "higher" else one.high
+    return worse <= float(rule.worse_by_at_most or 0), f"{told}; worse by {worse:.4g} at most"
+
+
+def _no_direction(rule: Rule, finding: Finding) -> str:
+    """That neither way is better, with the numbers or columns of which one is."""
+    name, kind = (rule.column, "columns") if rule.column else (str(rule.number), "numbers")
+    made = list(finding.summary) if kind == "numbers" or finding.table is None else finding.table.column_names
+    find = finding.outputs.column if rule.column else finding.outputs.number
+    known = [one for one in made if find(one).better is not None]
+    return (
+        f"{finding.name} does not declare whether more of {name!r} is worse: {nearest(name, known)}"
+        f"its {kind} with a direction are {', '.join(known) or 'none'}"
+    )
+
+
+def _difference(rule: Rule, finding: Finding, found: list[Difference]) -> Difference | None:
+    """The difference that a rule is about; the mean of a column is paired by that column, where it is there."""
+    paired = {one.column: one for one in found if one.column is not None}
+    if rule.column is not None:
+        return paired.get(rule.column)
+    others = {one.name: one for one in found if one.column is None}
+    name = str(rule.number)
+    column = finding.outputs.number(name).mean_of
+    if column.startswith(COMPLEMENT) and column.removeprefix(COMPLEMENT) in paired:
+        return paired[column.removeprefix(COMPLEMENT)].complement(name)
+    return paired.get(column) or others.get(name)

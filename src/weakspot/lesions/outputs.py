@@ -1,0 +1,238 @@
+"""What the Findings of the lesions room hold, and how they are read: torch-free."""
+
+from weakspot.core.figures import Bars, Curves, ReliabilityCurve, Scatter
+from weakspot.core.outputs import (
+    Advice,
+    ArraySpec,
+    Headline,
+    Outputs,
+    ValueSpec,
+    count,
+    flag,
+    interval_end,
+    number,
+    share,
+    text,
+)
+from weakspot.core.room import Room, ViewerPage
+
+_CASES = {
+    "lesions": count("lesions found"),
+    "cases": count("cases examined"),
+    "without_lesion": count("cases without a lesion"),
+    "true_positives": count("lesions that agree with the ground truth", optional=True),
+    "false_positives": count("lesions that do not", better="lower", optional=True),
+    "missed_lesions": count("true lesions that none touches", better="lower", optional=True),
+    "dice": number("mean Dice over the patients", better="higher", optional=True),
+}
+_PLACE = {
+    "case": text("the case"),
+    "lesion": ValueSpec("number of the lesion in its case", "count", role="code"),
+}
+_CENTRE = {axis: ValueSpec(f"centre of the lesion along {axis}", role="coordinate") for axis in ("z", "y", "x")}
+_TRUTH = {
+    "adjusted_iou": number("adjusted intersection over union with the ground truth", better="higher", optional=True),
+    "true_positive": flag("whether the lesion agrees with the ground truth", better="higher", optional=True),
+}
+_MEASURES = {
+    "voxels": count("size in voxels"),
+    "volume_mm3": ValueSpec("size", "mm³"),
+    "entropy": number("mean entropy of the mean softmax"),
+    "variance": number("mean variance over the looks"),
+    "pcs": number("mean predicted confidence score"),
+    "mutual_information": number("mean mutual information"),
+    "*_logsum": number("sum of the logarithms over the lesion's voxels"),
+    "nodes": count("voxels of the lesion's graph"),
+}
+_CASE_ARRAYS = {
+    "cases": ArraySpec("the cases", ("case",)),
+    "case_lesions": ArraySpec("lesions found in each case", ("case",)),
+    "case_dice": ArraySpec("Dice of each case", ("case",), optional=True),
+    "case_true_lesions": ArraySpec("true lesions of each case", ("case",), optional=True),
+    "case_missed_lesions": ArraySpec("true lesions that none touches", ("case",), optional=True),
+    "case_trained_on": ArraySpec("whether the network was trained on the case", ("case",), optional=True),
+}
+_RELIABILITY_ARRAYS = {
+    "reliability_said": ArraySpec("mean predicted probability of each bin", ("bin",), optional=True),
+    "reliability_found": ArraySpec("share of false positives in each bin", ("bin",), optional=True),
+    "reliability_lesions": ArraySpec("lesions in each bin", ("bin",), optional=True),
+}
+_RELIABILITY = ReliabilityCurve(
+    predicted="reliability_said",
+    observed="reliability_found",
+    counts="reliability_lesions",
+    caption="Reliability: how often lesions with each predicted probability are false positives.",
+)
+_SIZES = Scatter(
+    x="table.voxels", y="table.entropy", x_label="voxels", y_label="mean entropy",
+    caption="Size and uncertainty of each lesion.",
+)  # fmt: skip
+_METHOD = {
+    "method": text("what gives the probability of a false positive"),
+    "calibrated": flag("whether the probability is calibrated"),
+    "brier": number("mean squared error of the probability", better="lower", optional=True),
+}
+_AREAS = {
+    "area": number("area under the accuracy–confidence curve; ½ is chance", better="higher", optional=True),
+    "best_baseline": text("the baseline with the largest area, chosen on the same cases", optional=True),
+    "area_of_best_baseline": number("its area", optional=True),
+    "difference": number("area of the method less that of the best baseline", better="higher", optional=True),
+}
+LESIONS = Outputs(
+    summary=_CASES,
+    columns={**_PLACE, **_CENTRE, **_TRUTH, **_MEASURES},
+    arrays={
+        **_CASE_ARRAYS,
+        "node_features": ArraySpec("features of each voxel of the lesions", ("node", "feature")),
+        "node_places": ArraySpec("its place", ("node", "axis")),
+    },
+    figures=(_SIZES,),
+    headlines=(Headline("{lesions} lesions are found in {cases} cases.", 20),),
+)
+LESION_FIT = Outputs(
+    summary={
+        "lesions": count("lesions learnt from"),
+        "false_positives": count("of them false positives"),
+        "cases": count("cases with lesions"),
+        **_METHOD,
+    },
+    columns={
+        **_PLACE,
+        "false_positive_probability": share("probability that the lesion is a false positive"),
+        "score": number("score of the lesion when its patient was held out"),
+        **_TRUTH,
+    },
+    arrays={"gcn_*": ArraySpec("weights"), "metaseg_*": ArraySpec("weights"), **_RELIABILITY_ARRAYS},
+    figures=(_RELIABILITY,),
+)
+_EXPORT = Advice(
+    "Look at the {lesions} lesions, those most likely false first: write them as tables, maps and slices.",
+    "weakspot lesions export weakspot.yaml",
+    rank=60,
+)
+SCORES = Outputs(
+    summary={
+        **_CASES,
+        **_METHOD,
+        "expected_false_positives": number("false positives to expect: the sum of the probabilities", optional=True),
+        **_AREAS,
+    },
+    columns={
+        **_PLACE,
+        **_CENTRE,
+        "false_positive_probability": share("probability that the lesion is a false positive"),
+        "rank": ValueSpec("place, the most likely false positive first", "count", role="rank"),
+        "uncertainty": number("uncertainty by the chosen method"),
+        **_TRUTH,
+        **_MEASURES,
+        "gcn_*": number("uncertainty by this method"),
+        "metaseg_*": number("uncertainty by this method"),
+    },
+    arrays={**_CASE_ARRAYS, **_RELIABILITY_ARRAYS},
+    figures=(_SIZES, _RELIABILITY),
+    headlines=(
+        Headline(
+            "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
+            "positives; {false_positives} are, by the ground truth.",
+            0,
+        ),
+        Headline(
+            "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
+            "positives; the table has the probability of each.",
+            1,
+        ),
+        Headline("{lesions} lesions are found in {cases} cases, ranked by how likely each is false.", 10),
+    ),
+    advice=(_EXPORT,),
+)
+EVALUATION = Outputs(
+    summary={
+        "true_positives": count("lesions that agree with the ground truth, over all folds"),
+        "false_positives": count("lesions that do not, over all folds", better="lower"),
+        "patients": count("patients evaluated"),
+        "dice": number("mean Dice over the patients", better="higher"),
+        **_AREAS,
+    },
+    columns={
+        "method": text("the method"),
+        "area": number("area under the accuracy–confidence curve; ½ is chance", better="higher"),
+        "low": interval_end("low end of the area"),
+        "high": interval_end("high end of the area"),
+        "difference": number("area of the chosen method less this one's"),
+        "difference_low": interval_end("low end of the difference"),
+        "difference_high": interval_end("high end of the difference"),
+        "spearman_with_size": number("Spearman's correlation with the size of the lesions"),
+        "area_*": number("area in one fold"),
+    },
+    arrays={
+        "fold_true_positives": ArraySpec("true positives of each fold", ("fold",)),
+        "fold_false_positives": ArraySpec("false positives of each fold", ("fold",)),
+        "fold_dice": ArraySpec("Dice of each fold with its interval", ("fold", "end")),
+        "curve_false_positives": ArraySpec("share of the false positives kept", ("point",)),
+        "curve_true_positives": ArraySpec("share of the true positives kept", ("method", "point")),
+    },
+    figures=(
+        Bars(
+            labels=("table.method",), values="table.area", low="table.low", high="table.high", readable=True,
+            x_label="area",
+            caption="How well each method tells false positives from true lesions: area with interval; ½ is chance.",
+        ),
+        Curves(
+            x="curve_false_positives", lines="curve_true_positives", rows="table.method",
+            x_label="share of the false positives kept", y_label="share of the true ones kept",
+            x_format="percent", y_format="percent",
+            caption="Which share of the true and of the false lesions is kept as more uncertain ones are kept.",
+        ),
+    ),
+    headlines=(
+        Headline(
+            "False positives are told from true lesions with an area of {area}. The best baseline, {best_baseline}, "
+            "chosen on the same cases, reaches {area_of_best_baseline}.",
+            5,
+        ),
+    ),
+)  # fmt: skip
+CASE_VOLUMES = Outputs(
+    summary={"cases": count("cases that can be looked at"), "bytes": ValueSpec("what they take", "bytes")},
+    columns={
+        "case": text("the case"),
+        **{axis: count(f"voxels along {axis}") for axis in ("z", "y", "x")},
+        "spacing_*": ValueSpec("size of a voxel", "mm", optional=True),
+        "axes": text("where x, y and z point to, as RAS"),
+        "truth": flag("whether the ground truth is known"),
+    },
+    arrays={
+        "image_*": ArraySpec("the sequences of a case", ("sequence", "z", "y", "x")),
+        "lesions_*": ArraySpec("voxels of lesions: place in C order, number of the lesion", ("voxel", "entry")),
+        "truth_*": ArraySpec("places of truly lesional voxels", ("voxel",), optional=True),
+        **{
+            name: ArraySpec(about, ("case", "sequence"))
+            for name, about in {
+                "scale": "intensity for each stored step",
+                "offset": "intensity of a stored 0",
+                "low": "low end of a window that shows the image well",
+                "high": "high end of that window",
+                "smallest": "smallest intensity",
+                "largest": "largest intensity",
+            }.items()
+        },
+    },
+)
+ROOM = Room(
+    "lesions",
+    findings={
+        "lesions.lesions": LESIONS,
+        "lesions.lesion_fit": LESION_FIT,
+        "lesions.scores": SCORES,
+        "lesions.evaluation": EVALUATION,
+        "lesions.case_volumes": CASE_VOLUMES,
+    },
+    pages=(
+        ViewerPage(
+            "lesions",
+            "Lesions",
+            "Detected lesions by how likely each is a false positive.",
+            ("lesions.lesions", "lesions.scores"),
+        ),
+    ),
+)

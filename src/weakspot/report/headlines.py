@@ -1,0 +1,59 @@
+"""The questions that were asked, each answered in a sentence with its numbers and their intervals."""
+
+from collections.abc import Mapping, Sequence
+
+from weakspot.core.finding import Finding
+from weakspot.core.outputs import Headline
+from weakspot.core.templates import SLOT, slots
+from weakspot.formatting import label, with_interval
+from weakspot.report.view_models import Answer, Part
+from weakspot.rooms import QUESTIONS
+
+
+def answer(room: str, findings: Sequence[Finding]) -> Answer:
+    """The sentence of the lowest rank whose numbers a Finding of the room has; else its first number."""
+    fitting = [
+        (headline, finding)
+        for finding in findings
+        for headline in finding.outputs.headlines
+        if slots(headline.text) <= _known(finding)
+    ]
+    answers = sorted((pair for pair in fitting if not pair[0].further), key=lambda pair: pair[0].rank)
+    if not answers:
+        return Answer(room, QUESTIONS[room], _first_number(findings))
+    told = answers[:1] + [pair for pair in fitting if pair[0].further][:1]
+    parts = [[Part(" "), *_filled(headline, finding)] for headline, finding in told]
+    return Answer(room, QUESTIONS[room], [part for sentence in parts for part in sentence][1:])
+
+
+def by_room(findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
+    """The Findings of each question that was asked."""
+    rooms = {room: [finding for finding in findings if finding.name.startswith(f"{room}.")] for room in QUESTIONS}
+    return {room: own for room, own in rooms.items() if own}
+
+
+def _known(finding: Finding) -> set[str]:
+    """The numbers that it has a value of."""
+    return {name for name, estimate in finding.summary.items() if estimate.value is not None}
+
+
+def _filled(headline: Headline, finding: Finding) -> list[Part]:
+    pieces = SLOT.split(headline.text)  # text and names of numbers by turns
+    return [_number(piece, finding) if place % 2 else Part(piece) for place, piece in enumerate(pieces) if piece]
+
+
+def _number(name: str, finding: Finding) -> Part:
+    if name == "finding":
+        return Part(label(finding.name).lower(), f"#finding-{finding.name}")
+    text = with_interval(finding.summary[name], finding.outputs.number(name).unit)
+    return Part(text, f"#origin-{finding.name}")
+
+
+def _first_number(findings: Sequence[Finding]) -> list[Part]:
+    """The first number of the first Finding that has one."""
+    first = next((finding for finding in findings if finding.summary), None)
+    if first is None:
+        return [Part("No number answers it; see the Findings below.")]
+    name, estimate = next(iter(first.summary.items()))
+    about = estimate.about or first.outputs.number(name).about or label(name).lower()
+    return [Part(f"{label(first.name)}: "), _number(name, first), Part(f", {about}.")]

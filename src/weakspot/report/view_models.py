@@ -1,0 +1,139 @@
+"""What the page shows, as plain values: the parts that the templates print."""
+
+import base64
+import struct
+from dataclasses import dataclass
+
+from weakspot.core.finding import Picture
+from weakspot.core.room import NextStep
+from weakspot.formatting import ShownEstimate
+from weakspot.report.drawings import DrawnFigure
+from weakspot.report.provenance import Origin
+from weakspot.report.tables import ShownTable
+
+_LEAST_HEIGHT = 72
+_HEADER = 24
+"""Bytes of a PNG up to and with its width and height."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a sentence; a number leads to how it was computed."""
+
+    text: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class ShownPicture:
+    """A picture that carries its own bytes; `size` is width and height in pixels of the page, where it is known."""
+
+    name: str
+    source: str
+    caption: str
+    size: tuple[int, int] | None
+
+
+def show_picture(name: str, picture: Picture) -> ShownPicture:
+    """A picture for the page; a tiny one is drawn several times its size, so that its pixels can be seen."""
+    source = "data:image/png;base64," + base64.b64encode(picture.png).decode()
+    return ShownPicture(name, source, picture.caption, _size(picture.png))
+
+
+def _size(png: bytes) -> tuple[int, int] | None:
+    if len(png) < _HEADER or png[12:16] != b"IHDR":
+        return None
+    width, height = struct.unpack(">II", png[16:_HEADER])
+    times = max(1, -(-_LEAST_HEIGHT // max(height, 1)))
+    return width * times, height * times
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question with its answer in a sentence."""
+
+    room: str
+    question: str
+    sentence: list[Part]
+
+
+@dataclass(frozen=True)
+class WorstCard:
+    """One of the worst findings: what it is, how sure that is, and what it looks like."""
+
+    title: str
+    text: str
+    finding: str
+    pictures: list[ShownPicture]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of the data."""
+
+    name: str
+    samples: int | None
+    fingerprint: str
+    skipped: int = 0
+    """Samples that could not be used and were left out."""
+
+
+@dataclass(frozen=True)
+class ShownSubject:
+    """The model under test, as the Run's manifest describes it."""
+
+    model: str
+    task: str
+    fingerprint: str
+    classes: str
+    splits: list[Split]
+
+
+@dataclass(frozen=True)
+class FindingSection:
+    """One Finding, ready to print."""
+
+    name: str
+    title: str
+    about: str
+    where: list[str]
+    warnings: list[str]
+    caution: str
+    summary: list[ShownEstimate]
+    figures: list[DrawnFigure]
+    pictures: list[ShownPicture]
+    table: ShownTable | None
+    table_file: str
+    origins: list[Origin]
+    used_by: list[str]
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not (self.summary or self.figures or self.pictures or self.table)
+
+
+@dataclass(frozen=True)
+class RoomSection:
+    """The Findings that answer one question."""
+
+    name: str
+    question: str
+    caution: str
+    sections: list[FindingSection]
+
+
+@dataclass(frozen=True)
+class ReportPage:
+    """The whole report."""
+
+    subject: ShownSubject
+    answers: list[Answer]
+    not_asked: list[str]
+    outdated: list[str]
+    """Questions that were only asked of another model or of other data."""
+    worst: list[WorstCard]
+    steps: list[NextStep]
+    rooms: list[RoomSection]
+    findings: int
+    manifest_digest: str

@@ -1,0 +1,343 @@
+"""Why inputs are weak: where they lie among the classes, which classes and which variations it is, and examples.
+
+The first research question of Zhong et al. 2021 (`zhong2021`), for any model.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Estimate, Finding, Picture
+from weakspot.core.look import Look, Original
+from weakspot.core.needs import Needs
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.state import Sum
+from weakspot.core.step import Step
+from weakspot.core.taps import Layers, Tap
+from weakspot.core.tasks import Task
+from weakspot.data.thumbnails import thumbnails
+from weakspot.looks import Neighbour, Rotate, Shift, Variation
+from weakspot.robustness.analysis import class_table, correlation_by_queries, distance_estimates, effects_table
+from weakspot.robustness.detector_data import ReorderedRows, layer_features
+from weakspot.robustness.finding_outputs import CLASS_ROBUSTNESS, VARIATION_EFFECTS, WEAK_PLACES, WEAK_STRIPS
+from weakspot.robustness.metrics import weak_inputs
+from weakspot.robustness.metrics_features import centre_distance_ratio, principal_components
+from weakspot.robustness.pictures import map_picture, strip_picture
+from weakspot.robustness.predictions import BatchPredictions, class_names, named_columns, prediction_codes
+from weakspot.robustness.probes import NeighbourAccuracy
+from weakspot.robustness.quantities import drawn_quantities
+
+
+class WeakPlaces(Probe):
+    """Where weak inputs lie in feature space, and how the diversity of predictions goes with neighbour accuracy.
+
+    The distance to the centre of the input's class over that to the nearest other, compared between weak and strong
+    inputs (Mann–Whitney, Cohen's d); Spearman's ρ of diversity and neighbour accuracy, for different numbers of
+    neighbours; the features projected onto two principal components (Zhong et al. 2021).
+
+    variation: how neighbours may differ from the input.
+    looks: m, how many neighbours each input has.
+    threshold: an input is weak if its neighbour accuracy is at or below this.
+    layers: whose values the features are.
+    thumbnail: size of the images on the map in pixels; 0 for no map.
+    seed: of the random variations.
+    """
+
+    tasks = ("classification",)
+    outputs = WEAK_PLACES
+
+    variation: Variation = Rotate(30) & Shift(3)
+    looks: int = 50
+    threshold: float = 0.75
+    layers: Layers = "penultimate"
+    thumbnail: int = 32
+    seed: int = 0
+
+    records = Rows()
+
+    @property
+    def tap(self) -> Tap:
+        """Where the features are."""
+        return Tap(self.layers)
+
+    @property
+    def needs(self) -> Needs:
+        """The original with its features, and m neighbours."""
+        looks: dict[Look, int] = {Original(): 1, Neighbour(self.variation, self.seed): self.looks}
+        return Needs(looks=looks, taps=(self.tap,))
+
+    def observe(self, seen: Observation) -> None:
+        """Keep the predictions, and of the original its features."""
+        if seen.number == 0:
+            self._batch = BatchPredictions(seen.ids, self.looks + 1)
+            self._original = {"features": layer_features(seen, self.tap), "target": seen.targets.cpu().numpy()}
+            if self.thumbnail and seen.inputs.ndim == 4:
+                self._original["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
+        self._batch.add(seen.ids, prediction_codes(seen), seen.right_answers)
+
+    def close(self, ids: Sequence[str]) -> None:
+        """Write the batch."""
+        predictions = self._batch.predictions.astype(np.int32)
+        self.records.append(ids, predictions=predictions, correct_looks=self._batch.correct_looks, **self._original)
+
+    def finish(self) -> Finding:
+        """The inputs with their coordinates, the weakest first."""
+        rows = self.records.read()
+        names = np.array(rows.ids)
+        by_id = np.argsort(names)  # sums must not depend on the order of the data
+        ids, features = names[by_id], ReorderedRows(rows["features"], by_id)
+        predictions, target = (np.asarray(rows[name])[by_id] for name in ("predictions", "target"))
+        accuracy = np.asarray(rows["correct_looks"])[by_id] / (self.looks + 1)
+        weak = weak_inputs(accuracy, self.threshold)
+        ratio, coordinates = centre_distance_ratio(features, target), principal_components(features)
+        correlation, curve = correlation_by_queries(predictions, accuracy)
+        table = {
+            "id": ids,
+            "weak": weak,
+            "neighbour_accuracy": accuracy,
+            "distance_ratio": ratio,
+            "x": coordinates[:, 0],
+            "y": coordinates[:, 1],
+            **named_columns(target, predictions[:, 0], self.setting),
+        }
+        media = {}
+        if "thumbnail" in rows:
+            media["map"] = map_picture(coordinates, accuracy, ReorderedRows(rows["thumbnail"], by_id))
+        order = np.lexsort((ids, accuracy))
+        return self.finding(
+            summary={**distance_estimates(ratio, weak), **correlation, "inputs": Estimate(len(ids))},
+            table={name: values[order] for name, values in table.items()},
+            arrays=curve,
+            media=media,
+        )
+
+
+class ClassRobustness(Probe):
+    """Neighbour accuracy class by class: its quartiles, and the share of weak inputs (Zhong et al. 2021, appendix A).
+
+    variation: how neighbours may differ from the input.
+    looks: m, how many neighbours each input has.
+    threshold: an input is weak if its neighbour accuracy is at or below this.
+    seed: of the random variations.
+    """
+
+    tasks = ("classification",)
+    outputs = CLASS_ROBUSTNESS
+
+    variation: Variation = Rotate(30) & Shift(3)
+    looks: int = 50
+    threshold: float = 0.75
+    seed: int = 0
+
+    counts = Sum()
+    """Inputs per class and number of correct looks."""
+
+    @property
+    def needs(self) -> Needs:
+        """The original and m neighbours."""
+        return Needs(looks={Original(): 1, Neighbour(self.variation, self.seed): self.looks})
+
+    def observe(self, seen: Observation) -> None:
+        """Count the correct looks."""
+        if seen.number == 0:
+            self._correct_looks = np.zeros(len(seen.ids), dtype=np.int64)
+            self._target = seen.targets.cpu().numpy()
+            self._classes = seen.outputs.shape[1]
+        self._correct_looks += seen.right_answers
+
+    def close(self, ids: Sequence[str]) -> None:
+        """Add the batch to the counts."""
+        batch = np.zeros((self._classes, self.looks + 2), dtype=np.int64)
+        np.add.at(batch, (self._target, self._correct_looks), 1)
+        self.counts = self.counts + self.counts.new_tensor(batch)
+
+    def finish(self) -> Finding:
+        """One row per class, the weakest first."""
+        counts = self.counts.numpy()[:, : self.looks + 2]
+        present = np.flatnonzero(counts.sum(1))
+        counts = counts[present]
+        table = class_table(counts, class_names(present, self.setting.classes), self.threshold)
+        order = np.lexsort((present, -table["weak_share"]))
+        weakest, strongest = order[0], order[-1]
+        return self.finding(
+            summary={
+                "weakest_class": Estimate(str(table["class"][weakest])),
+                "weakest_share": _weak_share(table, weakest),
+                "strongest_share": _weak_share(table, strongest),
+                "classes": Estimate(len(present)),
+                "inputs": Estimate(int(table["inputs"].sum())),
+            },
+            table={name: values[order] for name, values in table.items()},
+            arrays={"counts": counts[order]},
+        )
+
+
+def _weak_share(table: Mapping[str, np.ndarray], row: int) -> Estimate:
+    value, low, high = (float(table[name][row]) for name in ("weak_share", "weak_low", "weak_high"))
+    return Estimate(value, low, high, 0.95)
+
+
+class VariationEffects(Probe):
+    """Which variation hurts most: accuracy over the range of every quantity that is drawn, the others at random.
+
+    The marginal effect of a quantity is the accuracy in its best bin less that in its worst.
+
+    variation: how neighbours may differ from the input.
+    looks: m, how many neighbours each input has.
+    bins: into how many bins the range of each quantity is cut.
+    seed: of the random variations.
+    """
+
+    tasks: ClassVar[tuple[Task, ...]] = ("classification", "multilabel")
+    outputs = VARIATION_EFFECTS
+
+    variation: Variation = Rotate(30) & Shift(3)
+    looks: int = 50
+    bins: int = 8
+    seed: int = 0
+
+    bin_looks = Sum()
+    """Looks per quantity and bin."""
+    bin_correct = Sum()
+    """Correct looks per quantity and bin."""
+
+    def __post_init__(self) -> None:
+        if self.looks < 1 or self.bins < 2:
+            raise ConfigError(f"expected looks ≥ 1 and bins ≥ 2, got {self.looks} and {self.bins}")
+
+    @property
+    def _look(self) -> Neighbour:
+        return Neighbour(self.variation, self.seed)
+
+    @property
+    def needs(self) -> Needs:
+        """The neighbours."""
+        return Needs(looks={self._look: self.looks})
+
+    @cached_property
+    def _quantities(self) -> dict[tuple[str, str], tuple[int, np.ndarray]]:
+        """The row of each quantity, by name and unit, with the borders of its bins."""
+        edges: dict[tuple[str, str], np.ndarray] = {}
+        for number in self._look.numbers(self.looks):
+            for quantity in drawn_quantities(self._look.at(number)):
+                edges.setdefault((quantity.name, quantity.unit), quantity.edges(self.bins))
+        return {key: (row, borders) for row, (key, borders) in enumerate(edges.items())}
+
+    def observe(self, seen: Observation) -> None:
+        """Count looks and correct looks by the bin of every quantity."""
+        looks, correct_looks = np.zeros((2, len(self._quantities), self.bins), dtype=np.int64)
+        parameters, correct = self._look.drawn(seen.ids, seen.number).numpy(), seen.right_answers
+        for quantity in drawn_quantities(self._look.at(seen.number)):
+            row, bins = self._quantities[quantity.name, quantity.unit][0], quantity.bins(parameters, self.bins)
+            looks[row] += np.bincount(bins, minlength=self.bins)
+            correct_looks[row] += np.bincount(bins[correct], minlength=self.bins)
+        self.bin_looks = self.bin_looks + self.bin_looks.new_tensor(looks)
+        self.bin_correct = self.bin_correct + self.bin_correct.new_tensor(correct_looks)
+
+    def finish(self) -> Finding:
+        """One row per quantity and bin; the quantities by their effect."""
+        quantities = [(name, unit, edges) for (name, unit), (_, edges) in self._quantities.items()]
+        summary, table = effects_table(quantities, self.bin_looks.numpy(), self.bin_correct.numpy())
+        return self.finding(summary=summary, table=table)
+
+
+class WeakStrips(Probe):
+    """The weakest inputs that are predicted correctly as they are, each beside its neighbours and their predictions.
+
+    Which inputs these are comes from `NeighbourAccuracy` (Zhong et al. 2021); their neighbours are made again from the
+    seed, the id and the number of the look.
+
+    inputs: how many inputs to show.
+    shown: how many neighbours of each.
+    size: of each picture in pixels, at least.
+    variation: how neighbours may differ from the input.
+    looks: m, how many neighbours tell how weak an input is.
+    threshold: an input is weak if its neighbour accuracy is at or below this.
+    seed: of the random variations.
+    accuracy: the Finding of `NeighbourAccuracy`.
+    """
+
+    tasks = ("classification",)
+    outputs = WEAK_STRIPS
+
+    inputs: int = 6
+    shown: int = 9
+    size: int = 64
+    variation: Variation = Rotate(30) & Shift(3)
+    looks: int = 50
+    threshold: float = 0.75
+    seed: int = 0
+    accuracy: Finding
+
+    pictures = Rows()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shown <= self.looks:
+            raise ConfigError(f"expected 1 ≤ shown ≤ looks, got {self.shown} and {self.looks}")
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """The neighbour accuracy of the same data."""
+        shared = {name: options[name] for name in ("variation", "looks", "threshold", "seed")}
+        return {"accuracy": Step.of(NeighbourAccuracy, **shared)}
+
+    @property
+    def needs(self) -> Needs:
+        """The original and the neighbours to show."""
+        return Needs(looks={Original(): 1, Neighbour(self.variation, self.seed): self.shown})
+
+    @cached_property
+    def _chosen(self) -> list[str]:
+        """The weakest inputs that are predicted correctly as they are."""
+        table = self.accuracy.table
+        if table is None:
+            raise ConfigError(f"{self.accuracy.name} has no table of inputs; examine again")
+        columns = (table[name].to_pylist() for name in ("id", "weak", "correct"))
+        fragile = [name for name, weak, correct in zip(*columns, strict=True) if weak and correct]
+        return fragile[: self.inputs]
+
+    def observe(self, seen: Observation) -> list[str]:
+        """Keep the pictures of the chosen inputs; all other inputs are released."""
+        names = set(self._chosen)
+        chosen = np.array([name in names for name in seen.ids])
+        if chosen.any():
+            ids = [name for name in seen.ids if name in names]
+            images = seen.inputs[seen.inputs.new_tensor(chosen).bool()]
+            varied = seen.look.images(images, ids, seen.number) if isinstance(seen.look, Neighbour) else images
+            self.pictures.append(
+                ids,
+                number=np.full(len(ids), seen.number),
+                thumbnail=thumbnails(varied, self.size),
+                prediction=seen.answers[chosen],
+                correct=seen.right_answers[chosen],
+            )
+        return [name for name, kept in zip(seen.ids, chosen, strict=True) if not kept]
+
+    def finish(self) -> Finding:
+        """One strip per input, the weakest first."""
+        rows = self.pictures.read()
+        ids, columns = np.array(rows.ids), {name: np.asarray(rows[name]) for name in rows}
+        media: dict[str, Picture] = {}
+        predictions, correct_looks = [], []
+        for name in self._chosen:
+            looks = np.flatnonzero(ids == name)
+            looks = looks[np.argsort(columns["number"][looks])]
+            predicted = [str(label) for label in class_names(columns["prediction"][looks], self.setting.classes)]
+            correct = columns["correct"][looks]
+            caption = f"{name}: predicted as {predicted[0]}; its neighbours as {', '.join(predicted[1:])}"
+            media[name] = strip_picture(list(columns["thumbnail"][looks]), correct.tolist(), caption, size=self.size)
+            predictions.append(" ".join(predicted))
+            correct_looks.append(int(correct.sum()))
+        return self.finding(
+            summary={"inputs": Estimate(len(media))},
+            table={
+                "id": np.array(list(media), dtype=np.str_),
+                "predictions": np.array(predictions, dtype=np.str_),
+                "correct_looks": np.array(correct_looks, dtype=np.int64),
+            },
+            media=media,
+        )

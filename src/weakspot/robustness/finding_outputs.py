@@ -1,0 +1,389 @@
+"""What each Finding of this room holds: numbers, columns, arrays, figures and sentences. Torch-free."""
+
+from weakspot.core.figures import Bars, CurvePanels, Curves, Histogram, ReliabilityCurve, Scatter, Strip
+from weakspot.core.outputs import (
+    Advice,
+    ArraySpec,
+    Headline,
+    Outputs,
+    ValueSpec,
+    correct,
+    count,
+    flag,
+    interval_end,
+    number,
+    prediction,
+    sample_id,
+    share,
+    target,
+    text,
+)
+
+DETECTORS = {
+    "white_box": "DeepRobust-W, a network on the features of the input",
+    "black_box": "DeepRobust-B, Simpson's diversity of the predictions for the queries",
+    "queries": "a network on the predictions for the queries",
+    "together": "a network on the features and on the predictions for the queries",
+}
+"""The detectors of weak inputs, in words."""
+METHODS = {
+    **DETECTORS,
+    "top1": "flagging inputs whose highest probability is below the threshold",
+    "max_softmax": "flagging by the highest probability, with a score threshold from training data",
+    "random": "flagging as many inputs as the detector does, at random",
+    "flag_all": "flagging every input",
+}
+"""The detectors and the baselines that they are compared with, in words."""
+_INPUTS = count("samples examined")
+_WEAK = flag("whether the neighbour accuracy is at or below the threshold", better="lower")
+_WEAK_SHARE = "share of the inputs that are weak"
+_WEAK_SENTENCE = "{weak_share} of the inputs are weak: their small variations are predicted incorrectly too often."
+
+
+_NEIGHBOUR_SUMMARY = {
+    "weak_share": share(_WEAK_SHARE, better="lower", mean_of="weak"),
+    "fragile": count("weak inputs that are predicted correctly as they are", better="lower"),
+    "neighbour_accuracy": share("mean over the inputs", better="higher", mean_of="neighbour_accuracy", optional=True),
+    "accuracy": share(
+        "share of the inputs that are predicted correctly as they are", better="higher", mean_of="correct"
+    ),
+    "looks_per_input": number("mean number of looks"),
+    "inputs": _INPUTS,
+}
+_NEIGHBOUR_COLUMNS = {
+    "id": sample_id(),
+    "weak": _WEAK,
+    "neighbour_accuracy": share("share of the looks used that are correct", better="higher"),
+    "low": interval_end("low end of the interval of neighbour accuracy", unit="share"),
+    "high": interval_end("high end of the interval of neighbour accuracy", unit="share"),
+    "at_least": interval_end("lowest neighbour accuracy that all looks could give", unit="share"),
+    "at_most": interval_end("highest neighbour accuracy that all looks could give", unit="share"),
+    "looks_used": count("looks taken, the original included"),
+    "correct_looks": count("correct looks among them", better="higher"),
+    "diversity": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
+    "variation_ratio": share("share of the predictions that differ from the most frequent one", better="lower"),
+    "entropy": number("entropy of the predictions; 0 where all agree", better="lower"),
+    "consistency": share("share of the neighbours that are predicted as the original is", better="higher"),
+    "correct": correct("whether the original is predicted correctly", optional=True),
+}
+
+
+def _neighbour_outputs(**further_columns: ValueSpec) -> Outputs:
+    """What Findings about neighbour accuracy hold, of classes and of numbers."""
+    return Outputs(
+        summary=_NEIGHBOUR_SUMMARY,
+        columns={**_NEIGHBOUR_COLUMNS, **further_columns},
+        figures=[
+            Histogram(
+                values="table.neighbour_accuracy",
+                marked="table.weak",
+                names=("weak", "strong"),
+                x_label="neighbour accuracy",
+                caption="Neighbour accuracy of the inputs; those at or below the threshold are weak.",
+            )
+        ],
+        headlines=[
+            Headline(
+                f"{_WEAK_SENTENCE} {{fragile}} of the weak inputs are predicted correctly as they are, by luck; the "
+                "accuracy of {accuracy} does not show this."
+            ),
+            Headline(_WEAK_SENTENCE, rank=1),
+        ],
+        advice=[
+            Advice(
+                "Collect new training inputs like the {fragile} that are predicted correctly only by luck, and train "
+                "with variations of them. These {fragile} stay in the test set, held out: do not train on them. "
+                "Examine the new model on the same test set, and compare.",
+                "weakspot compare RUN NEW_RUN",
+                rank=3,
+            )
+        ],
+    )
+
+
+NEIGHBOUR_ACCURACY = _neighbour_outputs(target=target(), prediction=prediction())
+NEIGHBOUR_TOLERANCE = _neighbour_outputs(
+    squared_error=number("squared error of the original, mean over its outputs", better="lower")
+)
+SQUARED_ERROR = Outputs(
+    summary={
+        "mean_squared_error": number("mean of (ŷ − y)² over inputs and outputs", better="lower"),
+        "inputs": _INPUTS,
+    }
+)
+WEAK_PLACES = Outputs(
+    summary={
+        "distance_weak": number(
+            "distance to the centre of the input's class over that to the nearest other, mean of the weak inputs",
+            optional=True,
+        ),
+        "distance_strong": number("the same distance ratio, mean of the strong inputs", optional=True),
+        "distance_effect": number("Cohen's d of the distance ratio between weak and strong inputs; 0.8 is large"),
+        "distance_p_value": number("Mann–Whitney test of the same difference", optional=True),
+        "diversity_correlation": number(
+            "Spearman's ρ of Simpson's λ and neighbour accuracy, over the inputs whose looks are not all correct"
+        ),
+        "inputs": _INPUTS,
+    },
+    columns={
+        "id": sample_id(),
+        "weak": _WEAK,
+        "neighbour_accuracy": share("share of the looks that are correct", better="higher"),
+        "distance_ratio": number("distance to the centre of the input's class over that to the nearest other"),
+        "x": number("first principal component of the features", role="coordinate"),
+        "y": number("second principal component of the features", role="coordinate"),
+        "target": target(),
+        "prediction": prediction(),
+    },
+    arrays={
+        "queries": ArraySpec("numbers of neighbours that λ is taken over", ("points",), optional=True),
+        "correlation": ArraySpec("Spearman's ρ for each of these numbers", ("points",), optional=True),
+    },
+    pictures="inputs by the first two principal components of their features",
+    figures=[
+        Scatter(
+            x="table.x",
+            y="table.y",
+            marked="table.weak",
+            names=("weak", "strong"),
+            x_label="first principal component",
+            y_label="second principal component",
+            caption="Weak and strong inputs by the first two principal components of their features.",
+        ),
+        Curves(
+            x="queries",
+            lines="correlation",
+            x_label="number of neighbours (logarithmic)",
+            y_label="Spearman's ρ",
+            log_x=True,
+            caption="Correlation of the diversity of predictions with neighbour accuracy, by the number of neighbours.",
+        ),
+    ],
+)
+CLASS_ROBUSTNESS = Outputs(
+    summary={
+        "weakest_class": text("the class with the largest share of weak inputs"),
+        "weakest_share": share("share of its inputs that are weak", better="lower"),
+        "strongest_share": share("share of weak inputs of the class that has the fewest", better="lower"),
+        "classes": count("classes compared"),
+        "inputs": _INPUTS,
+    },
+    columns={
+        "class": text("the class"),
+        "weak_share": share("share of its inputs that are weak", better="lower"),
+        "weak_low": interval_end("low end of the interval of that share", unit="share"),
+        "weak_high": interval_end("high end of the interval of that share", unit="share"),
+        "neighbour_accuracy": share("mean neighbour accuracy of its inputs", better="higher"),
+        "quartile_1": share("lower quartile of the neighbour accuracy of its inputs", better="higher"),
+        "quartile_2": share("median of the neighbour accuracy of its inputs", better="higher"),
+        "quartile_3": share("upper quartile of the neighbour accuracy of its inputs", better="higher"),
+        "inputs": count("its inputs"),
+    },
+    arrays={"counts": ArraySpec("inputs by class and number of correct looks", ("classes", "correct looks"))},
+    figures=[
+        Strip(
+            labels="table.class",
+            counts="counts",
+            x_label="neighbour accuracy",
+            caption="Neighbour accuracy of the inputs of each class; the stronger the colour, the more inputs.",
+        ),
+        Bars(
+            labels=("table.class",),
+            values="table.weak_share",
+            low="table.weak_low",
+            high="table.weak_high",
+            x_label="share of the inputs that are weak",
+            format="percent",
+            caption="Share of weak inputs of each class, with 95 % intervals.",
+        ),
+    ],
+)
+VARIATION_EFFECTS = Outputs(
+    summary={
+        "hurts_most": text("the quantity with the largest effect on accuracy"),
+        "effect_*": share("accuracy in the best bin of a quantity less that in its worst", better="lower"),
+    },
+    columns={
+        "quantity": text("what is varied"),
+        "unit": text("its unit"),
+        "from": number("where the bin begins"),
+        "to": number("where the bin ends"),
+        "accuracy": share("share of the looks in the bin that are correct", better="higher"),
+        "low": interval_end("low end of the interval of accuracy", unit="share"),
+        "high": interval_end("high end of the interval of accuracy", unit="share"),
+        "looks": count("looks in the bin"),
+    },
+    figures=[
+        CurvePanels(
+            by="table.quantity",
+            unit="table.unit",
+            start="table.from",
+            end="table.to",
+            value="table.accuracy",
+            low="table.low",
+            high="table.high",
+            y_label="accuracy",
+            y_format="percent",
+            caption="Accuracy over the range of each quantity that was varied, all others at random, with intervals.",
+        )
+    ],
+    advice=[
+        Advice(
+            "Vary {hurts_most} of the training inputs when training (data augmentation): over its range the accuracy "
+            "differs by {effect_1}.",
+            rank=2,
+        )
+    ],
+)
+WEAK_STRIPS = Outputs(
+    summary={"inputs": count("weak inputs shown, all predicted correctly as they are")},
+    columns={
+        "id": sample_id(),
+        "predictions": text("the predictions for the original and the neighbours shown, in order"),
+        "correct_looks": count("correct looks among these", better="higher"),
+    },
+    pictures="an input and its neighbours; the frame is blue where the prediction is correct, else orange",
+)
+
+
+_METRICS = {
+    "f1": "F1",
+    "precision": "precision",
+    "recall": "recall",
+    "average_precision": "average precision",
+    "auroc": "AUROC",
+}
+
+
+def _detection_summary(inputs: str, weak_share: str) -> dict[str, ValueSpec]:
+    """The numbers of a Finding that says how well detectors find weak inputs."""
+    f1 = {
+        f"{name}_f1": number(f"F1 of {words}", better="higher" if name in DETECTORS else None, optional=True)
+        for name, words in METHODS.items()
+    }
+    ranking = {
+        f"{name}_average_precision": number(f"average precision of {words}", better="higher", optional=True)
+        for name, words in DETECTORS.items()
+    }
+    return {
+        "weak_share": share(weak_share, better="lower"),
+        **f1,
+        **ranking,
+        "detector": text("why there is no detector", optional=True),
+        "inputs": count(inputs),
+    }
+
+
+def _detection_columns() -> dict[str, ValueSpec]:
+    """A row per detector and baseline; no table where nothing could be learnt."""
+    columns: dict[str, ValueSpec] = {
+        "method": text("the detector or baseline", optional=True),
+        "about": text("the same in words", optional=True),
+        "weak_share": share(_WEAK_SHARE, optional=True),
+        "flagged_share": share("share of the inputs that it flags as weak", optional=True),
+    }
+    for name, words in _METRICS.items():
+        columns[name] = number(words, better="higher", optional=True)
+        columns[f"{name}_low"] = interval_end(f"low end of the interval of {words}", optional=True)
+        columns[f"{name}_high"] = interval_end(f"high end of the interval of {words}", optional=True)
+    return {
+        **columns,
+        "brier": number("Brier score of its probabilities", better="lower", optional=True),
+        "calibration_error": number("expected calibration error of its probabilities", better="lower", optional=True),
+    }
+
+
+_RELIABILITY = {
+    "*_reliability": ArraySpec(
+        "predicted probability, observed frequency and number of inputs of each bin, by detector",
+        ("curve", "bins"),
+        optional=True,
+    )
+}
+_DETECTION_FIGURES = (
+    Bars(
+        labels=("table.method",),
+        values="table.f1",
+        low="table.f1_low",
+        high="table.f1_high",
+        x_label="F1",
+        readable=True,
+        caption="F1 of every detector and baseline, with 95 % intervals. F1 depends on the share of weak inputs: "
+        "compare with flagging every input.",
+    ),
+    ReliabilityCurve(
+        curves="*_reliability",
+        caption="Reliability: how often inputs were weak that a detector gave a certain probability of being weak.",
+    ),
+)
+WEAK_DETECTOR = Outputs(
+    summary=_detection_summary("training inputs used", "share of the training inputs that are weak"),
+    columns=_detection_columns(),
+    arrays={
+        "*_centre": ArraySpec("mean of each feature", ("features",), optional=True),
+        "*_scale": ArraySpec("standard deviation of each feature", ("features",), optional=True),
+        "*_weights_*": ArraySpec("weights of a layer of the networks", ("folds", "units in", "units out"), True),
+        "*_biases_*": ArraySpec("biases of a layer of the networks", ("folds", "one", "units out"), optional=True),
+        "*_calibration": ArraySpec("slope and offset of Platt scaling, and the threshold", ("values",), optional=True),
+        "*_threshold": ArraySpec("score threshold", optional=True),
+        "diversity_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
+        "mean_squared_error": ArraySpec("mean squared error of the training inputs", optional=True),
+        **_RELIABILITY,
+    },
+    figures=_DETECTION_FIGURES,
+)
+DETECTOR_EVALUATION = Outputs(
+    summary=_detection_summary("samples examined", _WEAK_SHARE),
+    columns=_detection_columns(),
+    arrays=_RELIABILITY,
+    figures=_DETECTION_FIGURES,
+    headlines=[Headline(_WEAK_SENTENCE, rank=2)],
+)
+WEAK_INPUTS = Outputs(
+    summary={
+        "flagged_share": share("share of the inputs flagged as weak", optional=True),
+        "selected": count("inputs listed, those most likely weak first", optional=True),
+        "detector": text("why there is no detector", optional=True),
+        "inputs": _INPUTS,
+    },
+    columns={
+        "id": ValueSpec("the sample", "text", role="id", optional=True),
+        "probability": share("probability that the input is weak, from the best detector", optional=True),
+        "flagged": flag("whether the best detector flags the input as weak", optional=True),
+        **{
+            name: share(f"probability that the input is weak, from {words}", optional=True)
+            for name, words in DETECTORS.items()
+            if name != "black_box"
+        },
+        "diversity": number("Simpson's λ of the predictions for the queries; 1 where all agree", optional=True),
+        "confidence": share("highest probability that the model gives to a class", optional=True),
+    },
+    headlines=[Headline("A detector, without labels, flags {flagged_share} of the inputs as weak.", rank=3)],
+    advice=[
+        Advice(
+            "Label the {selected} inputs that are most likely weak. Train on them only if they are no test inputs.",
+            rank=4,
+        )
+    ],
+)
+COMPARED_NEIGHBOURS = Outputs(
+    summary={
+        "verdict": text("better or worse where the interval of the difference shows it"),
+        "difference": number("share of weak inputs after less that before, paired", better="lower"),
+        "weak_before": share("share of weak inputs before"),
+        "weak_after": share("share of weak inputs after", better="lower"),
+        "became_strong": count("inputs that are weak before only", better="higher"),
+        "became_weak": count("inputs that are weak after only", better="lower"),
+        "neighbour_accuracy_change": number(
+            "mean change of neighbour accuracy, paired", better="higher", optional=True
+        ),
+        "alike": share("share of the inputs whose neighbour accuracy changes by less than 0.2", optional=True),
+        "inputs": _INPUTS,
+    },
+    columns={
+        "id": sample_id(),
+        "change": text("whether the input became weak or strong"),
+        "before": share("neighbour accuracy before", better="higher"),
+        "after": share("neighbour accuracy after", better="higher"),
+    },
+)

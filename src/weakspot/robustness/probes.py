@@ -1,0 +1,254 @@
+"""Neighbour accuracy: which inputs are predicted correctly only by luck? (Zhong et al. 2021, DeepRobust)"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.look import Original
+from weakspot.core.needs import Needs
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.state import Sum
+from weakspot.core.step import Step
+from weakspot.core.tasks import Task
+from weakspot.looks import VARIATIONS, Brightness, Neighbour, Noise, Photometric, Rotate, Shift, Variation, moves
+from weakspot.robustness.analysis import accuracy_columns, mean_estimate, share_estimate
+from weakspot.robustness.finding_outputs import NEIGHBOUR_ACCURACY, NEIGHBOUR_TOLERANCE, SQUARED_ERROR
+from weakspot.robustness.metrics import squared_errors, within_tolerance
+from weakspot.robustness.predictions import BatchPredictions, named_columns, prediction_codes
+from weakspot.statistics.sequential import StoppingRule, certain_rule, predictive_rule, wald_rule
+
+EarlyStopping = Literal["certain", "predictive", "wald", "never"]
+
+
+class NeighbourAccuracy(Probe):
+    """Share of correct predictions for an input and its small variations; weak at or below a threshold.
+
+    neighbour accuracy = (correct predictions for the original and m neighbours) / (m + 1). The table also holds
+    Simpson's diversity λ of the predictions, their variation ratio and entropy, and the consistency with the prediction
+    for the original, which need no label. With early stopping, `neighbour_accuracy` is that of the looks used, and
+    `at_least` and `at_most` bound it over all looks.
+
+    variation: how neighbours may differ from the input.
+    looks: m, how many neighbours each input has.
+    threshold: an input is weak if its neighbour accuracy is at or below this.
+    early_stopping: when to stop looking at an input: "certain", once no further look can change whether it is weak;
+        "predictive", once all looks would change that with a probability of at most `error`; "wald", by a sequential
+        probability ratio test of threshold ± 0.1; "never", so that all looks are taken.
+    error: the error rate of "predictive" and "wald".
+    seed: of the random variations; any neighbour can be made again from it and the input's id.
+    """
+
+    tasks: ClassVar[tuple[Task, ...]] = ("classification", "multilabel")
+    outputs = NEIGHBOUR_ACCURACY
+
+    variation: Variation = Rotate(30) & Shift(3)
+    looks: int = 50
+    threshold: float = 0.75
+    early_stopping: EarlyStopping = "certain"
+    error: float = 0.02
+    seed: int = 0
+
+    records = Rows()
+
+    def __post_init__(self) -> None:
+        if self.looks < 1 or not 0 <= self.threshold < 1:
+            raise ConfigError(f"expected looks ≥ 1 and 0 ≤ threshold < 1, got {self.looks} and {self.threshold}")
+        if self.early_stopping not in get_args(EarlyStopping):
+            known = ", ".join(get_args(EarlyStopping))
+            raise ConfigError(f"early_stopping {self.early_stopping!r} is not known: choose one of {known}")
+        stopping_rule(self.early_stopping, self.looks + 1, self.threshold, self.error)  # refused before the pass
+
+    @classmethod
+    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
+        """Say of a regression that it needs a tolerance."""
+        try:
+            super().check_task(task, options)
+        except ConfigError as error:
+            if task not in NeighbourTolerance.tasks:
+                raise
+            raise ConfigError(
+                f"{error}: give `tolerance`, such as 3, for how many times the training data's mean squared error "
+                "still counts as correct (in Python use NeighbourTolerance)"
+            ) from error
+
+    @property
+    def needs(self) -> Needs:
+        """The original and m neighbours."""
+        return Needs(looks={Original(): 1, Neighbour(self.variation, self.seed): self.looks})
+
+    @cached_property
+    def _rule(self) -> StoppingRule | None:
+        return stopping_rule(self.early_stopping, self.looks + 1, self.threshold, self.error)
+
+    def correct(self, seen: Observation) -> np.ndarray:
+        """Which samples are predicted correctly, boolean."""
+        return seen.right_answers
+
+    def predictions(self, seen: Observation) -> np.ndarray:
+        """The predictions as numbers of which only equality counts."""
+        return prediction_codes(seen)
+
+    def original_columns(self, seen: Observation) -> dict[str, np.ndarray]:
+        """What to keep of the original: its target and its prediction."""
+        return {"target": seen.targets.cpu().numpy(), "prediction": seen.answers}
+
+    def observe(self, seen: Observation) -> Sequence[str] | None:
+        """Count the correct looks; release the inputs that need no more."""
+        if seen.number == 0:
+            self._batch = BatchPredictions(seen.ids, self.looks + 1)
+            self._original_columns = self.original_columns(seen)
+        correct_looks, looks_used = self._batch.add(seen.ids, self.predictions(seen), self.correct(seen))
+        if self._rule is None:
+            return None
+        settled, _ = self._rule.verdicts(correct_looks, looks_used)
+        return [seen.ids[row] for row in np.flatnonzero(settled)] or None
+
+    def close(self, ids: Sequence[str]) -> None:
+        """Write the counts of the batch."""
+        self.records.append(ids, **self._batch.columns(), **self._original_columns)
+
+    def finish(self) -> Finding:
+        """Every input with whether it is weak, the weakest first; the share of weak ones; how many looks it took."""
+        rows = self.records.read()
+        ids = np.array(rows.ids)
+        order = np.argsort(ids)  # sums must not depend on the order of the data
+        columns = {name: np.asarray(rows[name])[order] for name in rows if name != "sample"}
+        correct_looks, looks_used = columns.pop("correct_looks"), columns.pop("looks_used")
+        rule = self._rule or certain_rule(self.looks + 1, self.threshold)
+        _, weak = rule.verdicts(correct_looks, looks_used)
+        table = {
+            "id": ids[order],
+            "weak": weak,
+            **accuracy_columns(correct_looks, looks_used, self.looks + 1),
+            **self.named(columns),
+        }
+        ranked = np.lexsort((table["at_least"], table["at_most"]))  # equal ones stay in the order of the ids
+        summary = self._summary(weak, correct_looks, looks_used, columns["correct"])
+        return self.finding(summary=summary, table={name: column[ranked] for name, column in table.items()})
+
+    def named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The kept columns with targets and predictions by the names of their classes."""
+        return {**columns, **named_columns(columns["target"], columns["prediction"], self.setting)}
+
+    def _summary(
+        self, weak: np.ndarray, correct_looks: np.ndarray, looks_used: np.ndarray, correct: np.ndarray
+    ) -> dict[str, Estimate]:
+        complete = bool((looks_used == self.looks + 1).all())
+        mean = {"neighbour_accuracy": mean_estimate(correct_looks / looks_used)} if complete else {}
+        return {
+            "weak_share": share_estimate(weak),
+            "fragile": Estimate(int((weak & correct).sum())),
+            **mean,
+            "accuracy": share_estimate(correct),
+            "looks_per_input": Estimate(float(looks_used.mean()), about=f"mean number of looks, of {self.looks + 1}"),
+            "inputs": Estimate(len(weak)),
+        }
+
+
+class SquaredError(Probe):
+    """Mean squared error over the training data: the unit in which the error of a regression is measured (Tian 2018).
+
+    Mean over inputs and outputs of (ŷ − y)².
+    """
+
+    tasks = ("regression", "keypoints")
+    split = "train"
+    outputs = SQUARED_ERROR
+
+    squares = Sum()
+    numbers = Sum()
+    inputs = Sum()
+
+    def observe(self, seen: Observation) -> None:
+        """Add up the squared errors."""
+        predictions, targets = seen.outputs.double(), seen.targets.double()
+        errors = predictions.reshape(len(predictions), -1) - targets.reshape(len(targets), -1)
+        self.squares = self.squares + errors.square().sum()
+        self.numbers = self.numbers + errors.numel()
+        self.inputs = self.inputs + len(errors)
+
+    def finish(self) -> Finding:
+        """The mean."""
+        mean = float(self.squares) / max(int(self.numbers), 1)
+        return self.finding(summary={"mean_squared_error": Estimate(mean), "inputs": Estimate(int(self.inputs))})
+
+
+class NeighbourTolerance(NeighbourAccuracy):
+    """Neighbour accuracy of a regression: correct if the squared error is within a multiple of the training data's.
+
+    Correct if (ŷ − y)² ≤ tolerance · MSE of the training data (Zhong et al. 2021, after DeepTest, Tian et al. 2018).
+    A prediction agrees with that for the original if it lies within the same tolerance of it. Targets stay as they are,
+    so a variation must not change the true number; for keypoints, variations that move the image are refused.
+
+    variation: how neighbours may differ from the input.
+    looks: m, how many neighbours each input has.
+    threshold: an input is weak if its neighbour accuracy is at or below this.
+    early_stopping: when to stop looking at an input; as in `NeighbourAccuracy`.
+    error: the error rate of "predictive" and "wald".
+    seed: of the random variations; any neighbour can be made again from it and the input's id.
+    tolerance: how many times the training data's mean squared error still counts as correct; the paper's λ.
+    trained: the Finding of `SquaredError`.
+    """
+
+    tasks = ("regression", "keypoints")
+    outputs = NEIGHBOUR_TOLERANCE
+
+    variation: Variation = Brightness(0.2) & Noise(0.05)
+    tolerance: float = 3.0
+    trained: Finding
+
+    @classmethod
+    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
+        """Refuse to move images whose keypoints cannot be moved along: their unit is not known."""
+        super().check_task(task, options)
+        if task == "keypoints" and moves(options.get("variation", cls.variation)):
+            still = ", ".join(name for name, kind in VARIATIONS.items() if issubclass(kind, Photometric))
+            raise ConfigError(
+                "the variation moves the image, and the keypoints of the data stay where they are, so correct "
+                f"predictions would count as wrong: choose neighbours that move nothing ({still})"
+            )
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """The mean squared error over the training data."""
+        return {"trained": Step.of(SquaredError)}
+
+    @cached_property
+    def _error(self) -> float:
+        return float(self.trained.summary["mean_squared_error"].value or 0)
+
+    def correct(self, seen: Observation) -> np.ndarray:
+        """Which numbers lie within the tolerance of the target."""
+        return within_tolerance(seen.outputs.cpu(), seen.targets.cpu(), self._error, self.tolerance)
+
+    def predictions(self, seen: Observation) -> np.ndarray:
+        """0 where the prediction lies within the tolerance of that for the original, else 1."""
+        outputs = seen.outputs.cpu().numpy()
+        if seen.number == 0:
+            self._original = dict(zip(seen.ids, outputs, strict=True))
+        original = np.stack([self._original[name] for name in seen.ids])
+        return (~within_tolerance(outputs, original, self._error, self.tolerance)).astype(np.int64)
+
+    def original_columns(self, seen: Observation) -> dict[str, np.ndarray]:
+        """The squared error of the original."""
+        return {"squared_error": squared_errors(seen.outputs.cpu(), seen.targets.cpu())}
+
+    def named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The kept columns: a regression has no names of classes."""
+        return columns
+
+
+def stopping_rule(early_stopping: EarlyStopping, total: int, threshold: float, error: float) -> StoppingRule | None:
+    """When to stop looking, by its name; None where all looks are taken."""
+    rules: dict[EarlyStopping, Callable[[], StoppingRule | None]] = {
+        "certain": lambda: certain_rule(total, threshold),
+        "predictive": lambda: predictive_rule(total, threshold, error),
+        "wald": lambda: wald_rule(total, threshold, error),
+        "never": lambda: None,
+    }
+    return rules[early_stopping]()

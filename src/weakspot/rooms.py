@@ -1,0 +1,38 @@
+"""The five rooms as readers of Findings know them: torch-free."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weakspot.core.outputs import Outputs
+    from weakspot.core.room import Room
+
+QUESTIONS = {
+    "coverage": "Is my test set adequate?",
+    "robustness": "Which inputs are predicted correctly only by luck?",
+    "classes": "Which classes does the model confuse, or treat unequally?",
+    "causes": "Why does the model fail, and what should it be retrained on?",
+    "lesions": "Which detected lesions are real?",
+}
+"""The five questions, by the room that answers each."""
+OTHERS = ("data", "repair")
+"""Packages below the rooms whose Findings are declared there, in a module `outputs`."""
+
+
+@cache
+def rooms() -> "dict[str, Room]":
+    """The rooms as readers of Findings know them, without torch."""
+    return {name: import_module(f"weakspot.{name}.outputs").ROOM for name in QUESTIONS}
+
+
+def declared(finding: str) -> "Outputs | None":
+    """What a built-in Finding of that name holds; None for one that is not built in."""
+    name = finding.partition("-")[0]  # of another split, as in coverage.neuron_coverage-train
+    package = name.partition(".")[0]
+    if package in OTHERS:
+        findings: Mapping[str, Outputs] = import_module(f"weakspot.{package}.outputs").FINDINGS
+        return findings.get(name)
+    room = rooms().get(package)
+    return None if room is None else room.findings.get(name)

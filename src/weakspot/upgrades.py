@@ -1,0 +1,74 @@
+"""Findings written by older versions, brought up to date while they are read: torch-free."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from weakspot.core.digest import canonical
+from weakspot.rooms import declared
+
+FINDINGS = {"repair.answers": "repair.predictions"}
+"""Findings that had another name in version 1; an older Run keeps it."""
+NUMBERS = {
+    "lucky": "fragile",
+    "called_weak": "flagged_share",
+    "accuracy_change": "neighbour_accuracy_change",
+    "mended": "fixed",
+    "best_rival": "best_baseline",
+    "area_of_best_rival": "area_of_best_baseline",
+}
+"""Numbers of summaries that had another name in version 1."""
+ARRAYS = {"answer": "prediction", "leaning": "soft_confusion", "leaning_bias": "soft_confusion_bias"}
+COLUMNS = {
+    "predicted": "prediction",
+    "answer": "prediction",
+    "guess": "prediction",
+    "right": "correct",
+    "wrong": "not correct",
+    "leaning": "soft_confusion",
+    "leaning_rank": "soft_confusion_rank",
+    "leaning_bias": "soft_confusion_bias",
+    "mended": "fixed",
+}
+"""Columns that had another name in version 1; with "not" before it, one whose truth values are turned round."""
+COLUMNS_OF: dict[str, dict[str, str]] = {
+    "robustness.neighbour_accuracy": {"right": "correct_looks", "accuracy": "neighbour_accuracy"},
+    "robustness.neighbour_tolerance": {"right": "correct_looks", "accuracy": "neighbour_accuracy"},
+    "robustness.class_robustness": {"accuracy": "neighbour_accuracy"},
+    "robustness.weak_places": {"accuracy": "neighbour_accuracy"},
+    "robustness.weak_inputs": {"weak": "flagged"},
+    "robustness.weak_strips": {"answers": "predictions", "right": "correct_looks"},
+}
+"""Where a name meant something else in a Finding."""
+PARAMETERS_OF = {"robustness": {"cutoff": "threshold", "release": "early_stopping"}}
+"""Options that had another name in version 1, by room."""
+
+
+def finding_from_1(index: dict[str, Any]) -> dict[str, Any]:
+    """The index of version 2: it declares what the Finding holds, in the names of today.
+
+    `array_files` says under which old name an array lies on the disk, `renamed_columns` what columns are called there.
+    """
+    name = str(index.get("name", "")).partition("-")[0]
+    outputs = declared(FINDINGS.get(name, name))
+    return {
+        **index,
+        "version": 2,
+        "summary": [[_renamed(key, NUMBERS), entry] for key, entry in index.get("summary", [])],
+        "arrays": [_renamed(key, ARRAYS) for key in index.get("arrays", [])],
+        "array_files": {new: old for old, new in ARRAYS.items() if old in index.get("arrays", [])},
+        "renamed_columns": {**COLUMNS, **COLUMNS_OF.get(name, {})},
+        "outputs": {} if outputs is None else canonical(outputs),
+        "provenance": _provenance(index.get("provenance"), PARAMETERS_OF.get(name.partition(".")[0], {})),
+    }
+
+
+def _provenance(provenance: Any, names: Mapping[str, str]) -> Any:
+    """The provenance with the options by their names of today."""
+    if not isinstance(provenance, Mapping) or not isinstance(provenance.get("parameters"), Mapping):
+        return provenance
+    renamed = {_renamed(key, names): value for key, value in provenance["parameters"].items()}
+    return {**provenance, "parameters": renamed}
+
+
+def _renamed(name: Any, names: Mapping[str, str]) -> Any:
+    return names.get(name, name) if isinstance(name, str) else name

@@ -1,0 +1,29 @@
+"""What the front pages claim in numbers is counted."""
+
+from pathlib import Path
+
+import pytest
+
+from weakspot.cli.demo import CONFIG
+from weakspot.cli.session import plan_for
+from weakspot.rooms import QUESTIONS
+
+ROOT = Path(__file__).parents[2]
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_passes_of_the_demo_are_as_many_as_told(page):
+    asked = NUMBERS[len(set(CONFIG.ask) & set(QUESTIONS))]
+    passes = NUMBERS[len(plan_for(CONFIG, ROOT, []).passes())]
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert f"the demo asks {asked} in {passes} passes" in text
+    assert "share one pass" not in text
+
+
+def test_the_architecture_tells_them_too():
+    passes = plan_for(CONFIG, ROOT, []).passes()
+    over_test = sum(planned.split == "test" for planned in passes)
+    text = " ".join((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split())
+    told = f"The demo makes {NUMBERS[len(passes)]} passes, {NUMBERS[over_test]} of them over the test data."
+    assert told in text
