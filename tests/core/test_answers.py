@@ -188,12 +188,12 @@ def test_where_the_data_of_one_split_changed_another_is_asked_about(run):
 def test_a_run_of_before_has_no_answers_and_is_examined_without_a_word(run):
     work(run, Box())
     manifest = json.loads((run.folder / "run.json").read_text())
-    for odd in ({}, {"answers": None}, {"answers": {"seen": ["?", {"of": 1}]}}):
+    for odd in ({}, {"answers": None}, {"answers": {"seen": ["?", {"of": 1}], "told_apart": 3}}):
         kept = {key: value for key, value in manifest.items() if key != "answers"}
         (run.folder / "run.json").write_text(json.dumps({**kept, **odd}))
+        assert known_as(Subject(Box(), fingerprint="box 1"), run.manifest()) == manifest["subject"]["fingerprint"]
         _, said, seen = work(run, Box())
         assert (said, seen) == ([], 0)
-        assert known_as(Subject(Box(), fingerprint="box 1"), run.manifest())
 
 
 def test_what_a_run_notes_of_answers(run):
@@ -288,4 +288,5 @@ def test_few_samples_are_asked_about_and_fewer_where_they_are_large(shape, most,
 def test_answers_as_json():
     assert OutputCheck(3, "a").record() == {"samples": 3, "digest": "a"}
     assert OutputCheck(3, None, 0.5).record() == {"samples": 3, "largest_difference": 0.5}
+    assert OutputCheck(3, None, float("inf")).record() == {"samples": 3, "largest_difference": "Infinity"}
     assert OutputCheck(3, "a").trouble is None

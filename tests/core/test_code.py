@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ FILES = {
 import logging
 import torch
 from pathlib import Path
+from types import SimpleNamespace
 from torch import nn
 
 import config
@@ -34,6 +36,7 @@ HERE = Path(__file__).parent
 MEAN = [0.5, 0.25]
 UNUSED = 1
 RATE = 0.1
+layer = 0
 
 
 class Scaled:
@@ -216,10 +219,18 @@ def test_whatever_answers_depend_on_is_another_model(project, what):
         ("nets.py", "class Net(", "# a comment\n\n\nclass Net("),
         ("nets.py", "UNUSED = 1", "UNUSED = 2"),
         ("nets.py", "RATE = 0.1", "RATE = 0.2"),
+        ("nets.py", "layer = 0", "layer = 1"),
         ("helpers.py", "\ndef act", "\ndef other(x):\n    return x\n\n\ndef act"),
         ("nets.py", '"""A net."""', '"""A better net."""'),
     ],
-    ids=["a comment", "a constant that is not used", "what only training needs", "another function", "a docstring"],
+    ids=[
+        "a comment",
+        "a constant that is not used",
+        "what only training needs",
+        "like an attribute",
+        "another function",
+        "a docstring",
+    ],
 )
 def test_what_answers_do_not_depend_on_is_the_same_model(project, file, old, new):
     before = project.fingerprint()
@@ -323,6 +334,15 @@ class Loose(nn.Module):
         return x
 
 
+class Chain(list):
+    """A list that can be called."""
+
+    def __call__(self, x):
+        for part in self:
+            x = part(x)
+        return x
+
+
 def double(x):
     return x * 2
 
@@ -336,6 +356,8 @@ def double(x):
         (lambda: changed(kind=torch.float16), lambda: changed(kind=torch.float32)),
         (lambda: changed(settings={"a": [1, {"b": 2}]}), lambda: changed(settings={"a": [1, {"b": 3}]})),
         (lambda: changed(words=list(map(str, range(2000)))), lambda: changed(words=list(map(str, range(1, 2001))))),
+        (lambda: changed(settings=SimpleNamespace(a=1)), lambda: changed(settings=SimpleNamespace(a=2))),
+        (lambda: Loose(Chain([torch.relu])), lambda: Loose(Chain([torch.sin]))),
         (lambda: changed(forward=lambda x: x), lambda: changed(forward=lambda x: -x)),
         (lambda: hooked(lambda module, given, out: out), lambda: hooked(lambda module, given, out: -out)),
         (lambda: Loose(linear(1)), lambda: Loose(linear(2))),
@@ -346,7 +368,18 @@ def double(x):
         (lambda: torch.compile(cell(), backend="eager"), cell),
     ],
     ids=[
-        *("a number", "a tensor", "an array", "a type", "settings", "a long list", "another forward", "a hook"),
+        *(
+            "a number",
+            "a tensor",
+            "an array",
+            "a type",
+            "settings",
+            "a long list",
+            "a namespace",
+            "a list of its own",
+            "another forward",
+            "a hook",
+        ),
         *("a hidden module", "the order of functions", "a partial", "a graph", "a compiled net", "compiled or not"),
     ],
 )
@@ -443,7 +476,7 @@ def recorded(value):
     ("value", "told"),
     [
         (Path(__file__).open, None),
-        (torch.Generator(), "preprocess: a torch._C.Generator"),
+        (torch.Generator(), "preprocess: parts of a torch._C.Generator"),
         (torch.empty(2, device="meta"), "preprocess: a torch.Tensor whose values cannot be read"),
         (Path(__file__), f"preprocess: what lies at the path {Path(__file__).name}"),
         (object(), None),
@@ -467,14 +500,40 @@ def test_a_black_box_is_told_to_be_known_by_its_name_alone():
     assert noted["not_fingerprinted"] == ["model: all of it, known by the name that it was given alone"]
 
 
-def test_a_module_that_cannot_be_imported_is_told():
+def test_a_module_that_cannot_be_imported_is_told(tmp_path, monkeypatch):
     def preprocess(x):
-        from no_such_module import there  # type: ignore[import-not-found]
+        import broken_module
+        import no_such_module
 
-        return there(x)
+        return broken_module.there(no_such_module.there(x))
 
-    assert Subject(nn.Identity(), preprocess=preprocess).identity().unknown == ()
-    assert Subject(nn.Identity(), preprocess=preprocess).fingerprint()
+    (tmp_path / "broken_module.py").write_text("raise KeyError")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    unknown = Subject(nn.Identity(), preprocess=preprocess).identity().unknown
+    assert unknown == ("broken_module: a module that cannot be imported (KeyError)",)
+
+
+def test_a_package_that_is_imported_when_the_model_runs_counts_before_it_is_loaded(tmp_path, monkeypatch):
+    def preprocess(x):
+        from late_kit import late
+
+        return late(x)
+
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "late_kit.py").write_text("__version__ = '1'\ndef late(x): return x")
+    (site / "late_kit-1.dist-info").mkdir()
+    (site / "late_kit-1.dist-info" / "METADATA").write_text("Name: late-kit\nVersion: 1\n")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(site)
+    subject = Subject(nn.Identity(), preprocess=preprocess)
+    before = subject.fingerprint()
+    assert "late_kit" not in sys.modules, "nothing that is installed is loaded for it"
+    importlib.import_module("late_kit")
+    assert subject.fingerprint() == before
+    monkeypatch.delitem(sys.modules, "late_kit")
+    assert subject.identity().unknown == ()
 
 
 def test_values_that_hold_themselves_and_very_many_come_to_an_end():

@@ -7,8 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from weakspot.core.answers import OutputCheck, answers, first_inputs, settings
 from weakspot.core.errors import ConfigError
 from weakspot.core.files import write_text
@@ -35,10 +33,7 @@ class AnswerBook:
         with suppress(ConfigError):  # a black box without a name: nothing of it is kept
             self._known = subject.identity().fingerprint
         self._on = settings(subject.device, how.threads or 1)
-        given = noted if isinstance(noted, Mapping) else {}
-        seen, marks = given.get("seen", []), given.get("told_apart", {})
-        self._seen = [entry for entry in seen if isinstance(entry, Mapping) and {"of", "data", "on"} <= entry.keys()]
-        self._marks: dict[str, str] = dict(marks)
+        self._seen, self._marks = _seen(noted), _marks(noted)
         self._told: set[str] = set()
 
     def __enter__(self) -> "AnswerBook":
@@ -55,15 +50,13 @@ class AnswerBook:
             if noted is not None and noted.trouble is not None:
                 self._say(noted.trouble)
                 return
-            if noted is not None and noted.samples <= self._how.batch_size:
-                self._compare(split, first_inputs(source, noted.samples), noted)
+            inputs = None if noted is None else first_inputs(source, min(noted.samples, self._how.batch_size))
+            if noted is not None and inputs is not None and len(inputs) == noted.samples:
+                with torch_threads(self._how.threads):
+                    now = answers(self._subject, inputs, before=noted.digest or "")
+                if now.digest != noted.digest:
+                    self._tell_apart(split, now)
                 return
-
-    def _compare(self, split: str, inputs: Tensor, noted: OutputCheck) -> None:
-        with torch_threads(self._how.threads):
-            now = answers(self._subject, inputs, before=noted.digest or "")
-        if now != noted:
-            self._tell_apart(split, now)
 
     def of(self, source: Source) -> OutputCheck | None:
         """What is noted for these data and the settings of now."""
@@ -71,9 +64,9 @@ class AnswerBook:
             return None
         key = self._key(source.fingerprint())
         noted = next((entry for entry in self._seen if key.items() <= entry.items()), None)
-        if noted is None or not isinstance(noted.get("samples"), int):
+        if noted is None:
             return None
-        return OutputCheck(noted["samples"], noted.get("digest"), noted.get("largest_difference", 0.0))
+        return OutputCheck(noted["samples"], noted.get("digest"), float(noted.get("largest_difference", 0.0)))
 
     def note(self, job: Job) -> None:
         """Keep what a job found its model to answer, and say it where that is not the same each time."""
@@ -88,7 +81,7 @@ class AnswerBook:
         return {"seen": self._seen, **({"told_apart": self._marks} if self._marks else {})}
 
     def _key(self, data: str) -> dict[str, Any]:
-        return {"of": self._known, "data": data, "on": self._on}
+        return {"of": self._known or "", "data": data, "on": self._on}
 
     def _tell_apart(self, split: str, now: OutputCheck) -> None:
         """From here on it is another model: nothing that bears the fingerprint so far is used again."""
@@ -113,11 +106,24 @@ class AnswerBook:
 
 def known_as(subject: Subject, manifest: Mapping[str, Any]) -> str:
     """The fingerprint of a model in a Run, where one of the same weights and code may have answered otherwise."""
-    subject.tell_apart(dict(manifest.get("answers", {}).get("told_apart", {})).get(subject.identity().fingerprint))
+    subject.tell_apart(_marks(manifest.get("answers")).get(subject.identity().fingerprint))
     try:
         return subject.fingerprint()
     finally:
         subject.tell_apart(None)
+
+
+def _seen(noted: Any) -> list[dict[str, Any]]:
+    """The entries that can be read; what is damaged was never noted."""
+    kinds = {"of": str, "data": str, "on": dict, "samples": int}
+    given = noted.get("seen") if isinstance(noted, Mapping) else None
+    entries = [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
+    return [entry for entry in entries if all(isinstance(entry.get(name), kind) for name, kind in kinds.items())]
+
+
+def _marks(noted: Any) -> dict[str, str]:
+    given = noted.get("told_apart") if isinstance(noted, Mapping) else None
+    return dict(given) if isinstance(given, Mapping) else {}
 
 
 def noted_answers(work: Path) -> Any:

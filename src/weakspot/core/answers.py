@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weakspot.core.digest import canonical
 from weakspot.core.errors import SubjectError
 from weakspot.core.layers import Layer
 from weakspot.core.source import Source
@@ -49,7 +50,7 @@ class OutputCheck:
 
     def record(self) -> dict[str, Any]:
         """As JSON."""
-        told = {"digest": self.digest} if self.digest is not None else {"largest_difference": self.apart}
+        told = {"digest": self.digest} if self.digest is not None else {"largest_difference": canonical(self.apart)}
         return {"samples": self.samples, **told}
 
 

@@ -21,10 +21,12 @@ from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
     FunctionType,
+    GenericAlias,
     MethodDescriptorType,
     MethodType,
     MethodWrapperType,
     ModuleType,
+    UnionType,
     WrapperDescriptorType,
 )
 from typing import Any
@@ -38,7 +40,9 @@ from weakspot.core.reach import (
     DESCRIPTORS,
     METHODS,
     Import,
+    globals_in,
     imports_in,
+    is_installed,
     members_of,
     names_in,
     parts_of,
@@ -76,6 +80,7 @@ class CodeTrace:
     def __init__(self, *, every_method: bool = False) -> None:
         self.unknown: set[str] = set()
         self._every_method = every_method
+        self._names_used: dict[type, set[str]] = {}
         self._pieces: dict[str, set[str]] = {}
         self._packages: dict[str, str] = {}
         self._open: set[int] = set()
@@ -98,7 +103,7 @@ class CodeTrace:
             (_BUILTINS, self._builtin),
             (Mapping, self._mapping),
             (AbstractSet, lambda value, where: sorted(self._list(sorted(value, key=repr), where), key=digest)),
-            ((list, tuple, deque), self._list),
+            ((list, tuple, deque), self._sequence),
             (_WORDS, lambda value, where: repr(value)),
             (_WITHOUT_EFFECT, lambda value, where: _name(type(value))),
             (torch.jit.ScriptFunction, lambda value, where: value.code),
@@ -160,6 +165,10 @@ class CodeTrace:
         except Exception:  # tensors without content, on no device, of other libraries, objects in arrays
             return self._cannot(where, f"a {_name(type(value))} whose values cannot be read", value)
 
+    def _sequence(self, value: Any, where: str) -> Any:
+        items = self._list(value, where)
+        return items if type(value) in (list, tuple) else {"is": self._class(type(value)), "items": items}
+
     def _list(self, value: Any, where: str) -> list[Any]:
         if len(value) > _MANY and all(isinstance(item, _SCALARS) for item in value):
             return [digest_bytes(repr(list(value)).encode())]
@@ -172,16 +181,16 @@ class CodeTrace:
         return {"is": self._class(type(value)), "items": sorted(pairs, key=digest)}
 
     def _object(self, value: Any, where: str) -> Any:
-        """An object by its class and attributes; of a class that is not the user's, by those that are not private."""
+        """An object by its class and attributes; private ones of other people's only where plain."""
         kind = type(value)
-        if kind.__module__ in ("typing", "types"):
+        if kind.__module__ == "typing" or isinstance(value, GenericAlias | UnionType):
             return repr(value)
         if callable(value) and hasattr(value, "__wrapped__"):
             return [self._class(kind), self.of(value.__wrapped__, where)]
-        users, held = _users(kind), attributes(value)
-        kept = held if users else {name: item for name, item in held.items() if not name.startswith("_")}
-        if not users and not kept and kind is not object:
-            self._cannot(where, f"a {_name(kind)}", value)
+        users, held = _users(kind) or kind.__module__.startswith("weakspot."), attributes(value)
+        kept = {name: item for name, item in held.items() if users or not name.startswith("_") or is_plain(item)}
+        if not users and (not kept or len(kept) < len(held)) and kind is not object:
+            self._cannot(where, f"parts of a {_name(kind)}", value)
         return {
             "is": self._class(kind),
             "holds": {name: self.of(kept[name], f"{where}.{name}") for name in sorted(kept)},
@@ -219,7 +228,7 @@ class CodeTrace:
         """What a function finds in global variables and in what it imports."""
         code, there = function.__code__, function.__globals__
         names = frozenset(names_in(code))
-        for name in sorted(names & there.keys()):
+        for name in sorted(globals_in(code) & there.keys()):
             self._found(home, name, there[name], names)
         for made in imports_in(code):
             self._imported(made, there.get("__package__") or home.rpartition(".")[0], names)
@@ -273,12 +282,15 @@ class CodeTrace:
 
     def _used(self, kind: type) -> set[str]:
         """The names that matter: a network is only asked for its answers, so what its training needs does not count."""
-        return used_names(kind, "forward" if issubclass(kind, nn.Module) and not self._every_method else None)
+        if kind not in self._names_used:
+            begin = "forward" if issubclass(kind, nn.Module) and not self._every_method else None
+            self._names_used[kind] = used_names(kind, begin)
+        return self._names_used[kind]
 
     def _package(self, module: str) -> None:
         """Note the installed package that a module belongs to; Python's own is known by the code that it compiled."""
         top = module.partition(".")[0]
-        if top and top not in sys.stdlib_module_names and not is_users_module(module) and top not in self._packages:
+        if top and top not in sys.stdlib_module_names and top not in self._packages and is_installed(module):
             self._packages[top] = version_of(top) or ""
             if not self._packages[top]:
                 self.unknown.add(f"{top}: the version of an installed package")

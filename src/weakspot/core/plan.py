@@ -110,6 +110,7 @@ class Plan:
             step.probe.check_task(subject.task, step.options)
         worker = engine or LocalEngine()
         with run.locked(), subject.borrowed():
+            subject.fingerprint()  # what is kept must be known again: refuse a black box without a name
             how = settled(execution or Execution(), run.folder / "work", worker.usual_threads)
             with AnswerBook(subject, how, run.manifest().get("answers"), progress) as book:
                 usable = self._valid(subject, data, run, how, progress or Silent())

@@ -34,6 +34,13 @@ def names_in(code: CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
+def globals_in(code: CodeType) -> set[str]:
+    """The names that code looks up in global variables: an attribute of the same name is something else."""
+    looked_up = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+    inner = (globals_in(part) for part in code.co_consts if isinstance(part, CodeType))
+    return {step.argval for step in dis.get_instructions(code) if step.opname in looked_up}.union(*inner)
+
+
 def imports_in(code: CodeType) -> Iterator[Import]:
     """The imports that are made when code runs: level and names are loaded right before."""
     loaded: list[Any] = [None, None]
@@ -90,26 +97,38 @@ def users_module(name: str) -> ModuleType | None:
     parent = name.rpartition(".")[0]
     if parent and not hasattr(users_module(parent), "__path__"):
         return None
-    return import_module(name) if _is_theirs(name.partition(".")[0]) and find_spec(name) is not None else None
+    return import_module(name) if not is_installed(name) and find_spec(name) is not None else None
 
 
-def _is_theirs(top: str) -> bool:
-    if top in sys.modules or top in sys.stdlib_module_names:
-        return is_users_module(top)
+def is_installed(module: str) -> bool:
+    """Whether a module is of Python or of an installed package, loaded or not."""
+    top = module.partition(".")[0]
+    if module in sys.modules or top in sys.stdlib_module_names:
+        return not is_users_module(module)
     spec = find_spec(top)
     places = [] if spec is None else [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    return any(is_user_code(f"{place}/") for place in places)
+    return any(not is_user_code(f"{place}/") for place in places)
 
 
 @cache
 def version_of(package: str) -> str | None:
     """The version of an installed package, without what names its build, such as +cpu."""
-    found = __version__ if package == "weakspot" else getattr(sys.modules.get(package), "__version__", None)
+    if package == "weakspot":
+        return __version__
+    found = _distribution_version(package) or next(map(_distribution_version, _distributions().get(package, ())), None)
+    found = found or getattr(sys.modules.get(package), "__version__", None)
+    return found.partition("+")[0] if isinstance(found, str) else None
+
+
+def _distribution_version(name: str) -> str | None:
     with suppress(metadata.PackageNotFoundError):
-        found = found if package == "weakspot" else metadata.version(package)
-    if not isinstance(found, str):
-        found = next((metadata.version(name) for name in metadata.packages_distributions().get(package, ())), None)
-    return None if found is None else found.partition("+")[0]
+        return metadata.version(name)
+    return None
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
 
 
 def _dunder(name: str) -> bool:
