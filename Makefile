@@ -69,7 +69,7 @@ peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes
 PAPERS := steering_nets importance_nets importance importance_neurons importance_tables \
 	robustness robustness_study robustness_sampling robustness_tenth robustness_steering robustness_cost robustness_tables \
 	classes_oracles classes classes_trained causes causes_retraining causes_kinds \
-	lesions_ms_checks lesions_ms lesions_lgg lesions_figure
+	lesions_ms_checks lesions_ms lesions_lgg lesions_figure prose
 
 papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts go on where they stopped
 	for script in $(PAPERS); do $(BIN)/python benchmarks/papers/$$script.py || exit 1; done
