@@ -12,8 +12,8 @@ ROOMS = {"coverage", "robustness", "classes", "causes", "lesions"}
 TORCH_FREE = {
     f"weakspot.core.{name}"
     for name in (
-        "finding", "run", "errors", "digest", "files", "guarded_open", "guarded_table", "outputs", "figures",
-        "templates", "room",
+        "finding", "run", "errors", "digest", "files", "guarded_open", "guarded_table", "index_checks", "outputs",
+        "figures", "templates", "room",
     )
 }  # fmt: skip
 SHARED = {"lazy", "rooms", "formatting"}

@@ -98,6 +98,33 @@ def test_a_provenance_of_another_kind(weakspot, received, provenance):
         refused(weakspot(*command), "provenance", "examine again")
 
 
+@pytest.mark.parametrize("name", ["../../../../outside", "/etc/passwd", "..", 7, ["a"], None])
+@pytest.mark.parametrize("command", READING[:3], ids=" ".join)
+def test_no_entry_of_an_index_leads_to_an_array_elsewhere(weakspot, received, name, command):
+    """In a Finding of an older version an array may lie under another name."""
+    np.save(received.parent / "outside.npy", np.arange(1, 6))
+    path = received / OF_RUN / "finding.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "array_files": {"curve_size": name}}))
+    refused(weakspot(*command))
+
+
+@pytest.mark.parametrize("entry", ["array_files", "renamed_columns", "outputs"])
+@pytest.mark.parametrize("value", [3, [1], "text"])
+def test_a_part_that_may_lack_is_no_other_kind(weakspot, received, entry, value):
+    path = received / OF_RUN / "finding.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), entry: value}))
+    for command in READING[:3]:
+        refused(weakspot(*command), f"{entry!r} is no mapping")
+
+
+@pytest.mark.parametrize("entry", ["summary", "arrays", "provenance", "name"])
+@pytest.mark.parametrize("value", [3, [[1, 2, 3]]])
+def test_a_damaged_finding_of_an_older_version(weakspot, received, entry, value):
+    path = received / OF_RUN / "finding.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 1, entry: value}))
+    refused(weakspot("show", "run"))
+
+
 def test_a_picture_of_too_many_pixels_is_not_handed_on(weakspot, received):
     path = received / OF_RUN / "picture-0000.png"
     content = bytearray(path.read_bytes())

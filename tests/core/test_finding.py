@@ -246,7 +246,7 @@ def test_an_index_that_is_nested_too_deep_is_damaged(saved):
 
 def test_what_is_no_plain_file_is_refused(saved):
     os.mkfifo(saved / "pipe")  # reading it would never end
-    with pytest.raises(RunError, match="pipe is a device or pipe: expected a plain file"):
+    with pytest.raises(RunError, match="pipe is a FIFO: expected a plain file"):
         verify(saved)
     (saved / "pipe").unlink()
     (saved / "plain.npy").rename(saved.parent / "plain.npy")

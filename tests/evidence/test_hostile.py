@@ -32,7 +32,7 @@ def link(path):
 ODD = [
     (lambda path: path.mkdir(), "is a folder: expected a plain file"),
     (link, "is a link: expected a plain file"),
-    (os.mkfifo, "is a device or pipe: expected a plain file"),
+    (os.mkfifo, "is a FIFO: expected a plain file"),
 ]
 
 

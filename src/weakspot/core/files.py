@@ -1,14 +1,13 @@
 """Writing so that a reader, or the same program after `kill -9`, never meets half a file or half a folder."""
 
-import os
 import shutil
-import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from weakspot.core.errors import RunError
+from weakspot.core.guarded_open import other_kind
 
 
 @contextmanager
@@ -80,12 +79,11 @@ def write_text(path: Path, text: str) -> None:
 def check_plain(path: Path) -> None:
     """Refuse what is no plain file that lies where it seems to: a folder, a link, a pipe that never ends."""
     try:
-        mode = os.lstat(path).st_mode
+        other = other_kind(path, links=False)
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
-    if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "a link" if stat.S_ISLNK(mode) else "a device or pipe"
-        raise RunError(f"{path} is {kind}: expected a plain file; remove it, or put a file in its place")
+    if other is not None:
+        raise RunError(f"{path} is {other}: expected a plain file; remove it, or put a file in its place")
 
 
 def tidy(folder: Path) -> None:

@@ -6,7 +6,6 @@ The folder it is kept in is described in `docs/format.md`.
 import hashlib
 import io
 import re
-import struct
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,8 @@ import numpy as np
 from weakspot.core.digest import canonical, digest_bytes, digest_file, to_json
 from weakspot.core.errors import RunError
 from weakspot.core.files import check_plain, whole_folder, writing
-from weakspot.core.guarded_open import map_array, read_json, read_plain
+from weakspot.core.guarded_open import map_array, read_json
+from weakspot.core.index_checks import odd_parts, read_picture
 from weakspot.core.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -31,26 +31,6 @@ if TYPE_CHECKING:
 FORMAT = "weakspot-finding"
 VERSION = 2
 TABLE = "table.parquet"
-MOST_PICTURE_BYTES = 64 << 20
-MOST_PIXELS = 100_000_000
-"""Of a picture: a few bytes can ask whoever shows it for any number of them."""
-_PNG_HEAD = 24
-"""Bytes of a PNG up to and with its width and height."""
-_PARTS: dict[str, type] = {
-    "name": str,
-    "about": str,
-    "summary": list,
-    "arrays": list,
-    "media": list,
-    "files": dict,
-    "provenance": dict,
-}
-_OF_PROVENANCE: dict[str, type] = {
-    "parameters": dict, "subject": str, "data": str, "samples": int, "execution": dict, "versions": dict,
-    "skipped": dict,
-}  # fmt: skip
-WORDS: dict[type, str] = {dict: "mapping", list: "list", str: "text", int: "whole number"}
-"""What the kinds of JSON are called in messages."""
 _BLOCK = 1 << 20
 _NOTEBOOK_ROWS = 5
 _NOTEBOOK_PICTURES = 3
@@ -167,7 +147,7 @@ class Finding:
                 head,
                 table=_read_table(folder / TABLE, index) if has_table else table,
                 arrays={name: map_array(folder / array_file(index, name), links=False) for name in index["arrays"]},
-                media={key: Picture(_read_picture(folder / file), text) for key, file, text in index["media"]},
+                media={key: Picture(read_picture(folder / file), text) for key, file, text in index["media"]},
             )
         except OSError as error:
             place = folder if error.filename is None else error.filename
@@ -284,24 +264,21 @@ def read_index(path: Path, expected: str, version: int, upgrades: Upgrades) -> d
     for older in range(index["version"], version):
         if older not in upgrades:
             raise RunError(f"{path} has format version {older}, which this weakspot no longer reads: examine again")
-        index = upgrades[older](index)
+        try:
+            index = upgrades[older](index)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"{path} is damaged: {error}; restore it or examine again") from error
     return index
 
 
 def finding_index(folder: Path) -> dict[str, Any]:
     """The index of a Finding, with every part of the kind that the format says and no name that leads elsewhere."""
     index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)
-    for key, kind in _PARTS.items():
-        if not isinstance(index.get(key), kind):
-            raise _damaged(folder, f"{key!r} is no {WORDS[kind]}")
-    for key, kind in _OF_PROVENANCE.items():
-        if not isinstance(index["provenance"].get(key), kind | None):
-            raise _damaged(folder, f"'provenance.{key}' is no {WORDS[kind]}")
-    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], dict) for pair in index["summary"]):
-        raise _damaged(folder, "its summary is no list of names and numbers")
-    if not all(isinstance(entry, list) and [*map(type, entry)] == [str, str, str] for entry in index["media"]):
-        raise _damaged(folder, "its media are no list of keys, files and captions")
-    for name in (*index["arrays"], *index["files"], *(file for _, file, _ in index["media"])):
+    odd = next(odd_parts(index), None)
+    if odd is not None:
+        raise _damaged(folder, odd)
+    arrays = (array_file(index, name) for name in index["arrays"])
+    for name in (*index["arrays"], *arrays, *index["files"], *(file for _, file, _ in index["media"])):
         check_name(name)  # before anything is opened: a made-up index must not lead out of the folder
     return index
 
@@ -344,15 +321,6 @@ def _estimate(entry: Mapping[str, Any]) -> Estimate:
 def _is_number(value: Any) -> bool:
     """A number that a float can hold."""
     return isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max)
-
-
-def _read_picture(path: Path) -> bytes:
-    content = read_plain(path, most=MOST_PICTURE_BYTES, links=False)
-    if len(content) >= _PNG_HEAD and content[12:16] == b"IHDR":
-        width, height = struct.unpack(">II", content[16:_PNG_HEAD])
-        if width * height > MOST_PIXELS:
-            raise ValueError(f"{path.name} has {width:,} × {height:,} pixels, expected {MOST_PIXELS:,} at most")
-    return content
 
 
 def _picture_file(number: int) -> str:

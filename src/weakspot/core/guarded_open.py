@@ -21,16 +21,23 @@ _DEEPEST = 100
 """Levels of lists and mappings in JSON: Python's own functions fail at about a thousand."""
 _PADDING = 1 << 20
 """Bytes that may follow the end of a file's content."""
+_LINK = "a link"
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def other_kind(path: str | Path, *, links: bool = True) -> str | None:
+    """What lies there in the place of a plain file, in words; None where it is one. Without `links` a link is none."""
+    mode = Path(path).stat(follow_symlinks=links).st_mode
+    return None if stat.S_ISREG(mode) else _kind(mode)
 
 
 def check_plain(path: str | Path, *, links: bool = True) -> None:
     """Refuse what is no plain file, before a library opens it by its name; without `links` a link to one, too."""
-    told = Path(path).stat(follow_symlinks=links)
-    if stat.S_ISLNK(told.st_mode):
+    other = other_kind(path, links=links)
+    if other == _LINK:
         raise _refused(errno.ELOOP, "it is a link, which could lead anywhere: copy the file itself there", path)
-    if not stat.S_ISREG(told.st_mode):
-        raise _refused(errno.EINVAL, f"it is {_kind(told.st_mode)}, expected a plain file", path)
+    if other is not None:
+        raise _refused(errno.EINVAL, f"it is {other}, expected a plain file", path)
 
 
 def open_plain(
@@ -141,5 +148,7 @@ def _refused(number: int, reason: str, path: str | Path) -> OSError:
 
 
 def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"))
+    kinds = (
+        (stat.S_ISLNK, _LINK), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
+    )  # fmt: skip
     return next((told for holds, told in kinds if holds(mode)), "a device")

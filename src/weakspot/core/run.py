@@ -11,8 +11,9 @@ from typing import Any
 
 from weakspot.core.errors import RunBusy, RunError
 from weakspot.core.files import tidy, write_text, writing
-from weakspot.core.finding import WORDS, Finding, check_name, read_index, verify
+from weakspot.core.finding import Finding, check_name, read_index, verify
 from weakspot.core.guarded_open import open_plain
+from weakspot.core.index_checks import other_kinds
 
 FORMAT = "weakspot-run"
 VERSION = 1
@@ -162,19 +163,17 @@ def _occupied(folder: Path) -> bool:
 
 def _odd_parts(manifest: Mapping[str, Any]) -> Iterator[str]:
     """What of a manifest is of another kind than the format says, the outermost first."""
-    yield from _others("", {"asked": [], **manifest}, _PARTS)
+    yield from _told("", other_kinds({"asked": [], **manifest}, _PARTS))
     subject, data, findings = manifest["subject"], manifest["data"], manifest["findings"]
-    yield from _others("findings.", findings, dict.fromkeys(findings, str))
-    yield from _others("data.", data, dict.fromkeys(data, dict))
+    yield from _told("findings.", other_kinds(findings, dict.fromkeys(findings, str)))
+    yield from _told("data.", other_kinds(data, dict.fromkeys(data, dict)))
     for name, split in data.items():
-        yield from _others(f"data.{name}.", split, _OF_SPLIT, needed=False)
-    yield from _others("subject.", subject, _OF_SUBJECT, needed=False)
+        yield from _told(f"data.{name}.", other_kinds(split, _OF_SPLIT, needed=False))
+    yield from _told("subject.", other_kinds(subject, _OF_SUBJECT, needed=False))
     for key, names in (("asked", manifest.get("asked", [])), ("subject.classes", subject.get("classes") or [])):
         if not all(isinstance(name, str) for name in names):
             yield f"{key} holds something else than names"
 
 
-def _others(path: str, held: Mapping[str, Any], kinds: Mapping[str, type], *, needed: bool = True) -> Iterator[str]:
-    for key, kind in kinds.items():
-        if not isinstance(held.get(key), kind) and (needed or held.get(key) is not None):
-            yield f"{path}{key} is no {WORDS[kind]}"
+def _told(path: str, odd: Iterable[tuple[str, str]]) -> Iterator[str]:
+    return (f"{path}{key} is no {kind}" for key, kind in odd)
