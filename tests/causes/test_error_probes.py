@@ -5,7 +5,7 @@ from torch import nn
 
 from weakspot import Subject, examine
 from weakspot.causes import output_errors
-from weakspot.causes.error_probes import Errors, kinds_told
+from weakspot.causes.error_probes import Errors, kinds_text
 from weakspot.causes.heat_maps import WorstKeypoint, WorstOutput
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.data.sources import ArraySource
@@ -87,4 +87,4 @@ def test_numbers_that_do_not_fit_are_refused():
 
 
 def test_kinds_are_told_the_most_frequent_first():
-    assert kinds_told(["a", "b", "b", "c", "d"], most=2) == "b (2), a (1), others (2)"
+    assert kinds_text(["a", "b", "b", "c", "d"], most=2) == "b (2), a (1), others (2)"

@@ -51,11 +51,11 @@ def files_no_larger_than(size):
 
 def test_the_last_word_counts_and_what_stood_before_is_told(run):
     labels = RunLabels(run)
-    assert labels.known() == {}
+    assert labels.by_id() == {}
     assert labels.change({"a": "cat", "ü c": "dog"}) == {"a": None, "ü c": None}
     assert labels.change({"a": "dog"}) == {"a": "cat"}
     assert labels.change({"ü c": None}) == {"ü c": "dog"}
-    assert RunLabels(run).known() == labels.known() == {"a": "dog"}
+    assert RunLabels(run).by_id() == labels.by_id() == {"a": "dog"}
     lines = (run.folder / FILE).read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["labels"] for line in lines] == [
         {"a": "cat", "ü c": "dog"}, {"a": "dog"}, {"ü c": None},
@@ -65,11 +65,11 @@ def test_the_last_word_counts_and_what_stood_before_is_told(run):
 def test_a_reader_that_stays_sees_what_others_write(run):
     mine, other = RunLabels(run), RunLabels(run)
     mine.change({"a": "cat"})
-    assert other.known() == {"a": "cat"}
+    assert other.by_id() == {"a": "cat"}
     other.change({"b": "dog"})
-    assert mine.known() == {"a": "cat", "b": "dog"}
+    assert mine.by_id() == {"a": "cat", "b": "dog"}
     (run.folder / FILE).write_text('{"labels": {"d": "cat"}}\n')  # restored from elsewhere
-    assert mine.known() == {"d": "cat"}
+    assert mine.by_id() == {"d": "cat"}
 
 
 def test_what_somebody_else_changed_meanwhile_is_not_overwritten(run):
@@ -79,15 +79,15 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(run):
     with pytest.raises(LabelsDiffer, match="'a' is dog; nothing was changed") as error:
         labels.change({"a": "cat", "b": "cat"}, expected={"a": "cat", "b": None})
     assert error.value.labels == {"a": "dog"}
-    assert labels.known() == {"a": "dog"}
+    assert labels.by_id() == {"a": "dog"}
 
 
 def test_labels_of_a_run_that_has_only_the_finding_go_on(run):
     run.save(labels_finding(run["causes.unsafe"], {"a": "cat", "b": "dog"}))
     labels = RunLabels(run)
-    assert labels.known() == {"a": "cat", "b": "dog"}
+    assert labels.by_id() == {"a": "cat", "b": "dog"}
     labels.change({"b": None})
-    assert labels.known() == {"a": "cat"}
+    assert labels.by_id() == {"a": "cat"}
 
 
 def test_the_finding_follows_and_every_reader_sees_the_same(run, tmp_path):
@@ -125,9 +125,9 @@ def test_half_a_line_counts_for_nothing_and_is_taken_away(run, torn):
     labels.change({"a": "cat"})
     with (run.folder / FILE).open("ab") as file:
         file.write(torn)
-    assert RunLabels(run).known() == labels.known() == {"a": "cat"}
+    assert RunLabels(run).by_id() == labels.by_id() == {"a": "cat"}
     labels.change({"b": "dog"})
-    assert RunLabels(run).known() == labels.known() == {"a": "cat", "b": "dog"}
+    assert RunLabels(run).by_id() == labels.by_id() == {"a": "cat", "b": "dog"}
 
 
 @pytest.mark.parametrize("line", ["no json", "[1]", '{"labels": {"a": 3}}', '{"other": 1}', '{"labels": []}', "\udcff"])
@@ -135,20 +135,20 @@ def test_a_damaged_line_is_told_with_its_number(run, line):
     text = '{"labels": {"a": "cat"}}\n' + line + "\n"
     (run.folder / FILE).write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(RunError, match=r"labels.jsonl, line 2 is damaged .* delete that line"):
-        RunLabels(run).known()
+        RunLabels(run).by_id()
 
 
 def test_no_file_of_another_place_is_touched(run, tmp_path):
     outside = tmp_path / "outside"
     outside.write_text("mine\n")
     (run.folder / FILE).symlink_to(outside)
-    for use in (lambda: RunLabels(run).known(), lambda: RunLabels(run).change({"a": "cat"})):
+    for use in (lambda: RunLabels(run).by_id(), lambda: RunLabels(run).change({"a": "cat"})):
         with pytest.raises(RunError, match=r"labels.jsonl"):
             use()
     (run.folder / FILE).unlink()
     os.mkfifo(run.folder / FILE)
     with pytest.raises(RunError, match="it is a FIFO"):
-        RunLabels(run).known()
+        RunLabels(run).by_id()
     assert outside.read_text() == "mine\n"
 
 
@@ -160,10 +160,10 @@ def test_on_a_full_disk_a_label_is_refused_and_the_others_stay(run):
         with files_no_larger_than(len(before) + room):
             with pytest.raises(RunError, match=r"cannot write .*labels.jsonl: .*check free space"):
                 labels.change({"b": "dog"})
-            assert labels.known() == {"a": "cat"}
+            assert labels.by_id() == {"a": "cat"}
         assert (run.folder / FILE).read_bytes() == before
     labels.change({"b": "dog"})
-    assert RunLabels(run).known() == {"a": "cat", "b": "dog"}
+    assert RunLabels(run).by_id() == {"a": "cat", "b": "dog"}
 
 
 def test_a_label_that_does_not_reach_the_disk_is_refused(run, monkeypatch):
@@ -177,16 +177,16 @@ def test_a_label_that_does_not_reach_the_disk_is_refused(run, monkeypatch):
         patched.setattr(os, "fsync", full)
         with pytest.raises(RunError, match="No space left on device; check free space"):
             labels.change({"b": "dog"})
-    assert labels.known() == RunLabels(run).known() == {"a": "cat"}
+    assert labels.by_id() == RunLabels(run).by_id() == {"a": "cat"}
 
 
 def test_a_file_that_was_begun_and_never_written_is_no_label_taken_away(run):
     run.save(labels_finding(run["causes.unsafe"], {"a": "cat"}))
     (run.folder / FILE).touch()
     labels = RunLabels(run)
-    assert labels.known() == {"a": "cat"}
+    assert labels.by_id() == {"a": "cat"}
     labels.change({"b": "dog"})
-    assert labels.known() == {"a": "cat", "b": "dog"}
+    assert labels.by_id() == {"a": "cat", "b": "dog"}
 
 
 WRITER = """

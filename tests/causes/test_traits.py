@@ -8,10 +8,10 @@ from weakspot.causes.parameters import Parameters
 from weakspot.causes.reclustering import recluster
 from weakspot.causes.traits import (
     adjusted_chance,
+    border_text,
     disagreement,
     shared_traits,
-    told_border,
-    told_traits,
+    traits_text,
     typical_value,
 )
 from weakspot.core.errors import ConfigError
@@ -50,7 +50,7 @@ def test_planted_traits_are_found_and_told():
     assert traits.reduction[0, 0] == pytest.approx(1 - lid[:15].var(ddof=1) / lid.var(ddof=1))
     gaze = np.where(parameters.values[:15, 1] > 180, parameters.values[:15, 1] - 360, parameters.values[:15, 1])
     assert traits.typical[0, 1] % 360 == pytest.approx(gaze.mean() % 360, abs=0.1)  # that of angles, on a small arc
-    closed, rain = (told_traits(traits, number, members) for number, members in enumerate(clusters))
+    closed, rain = (traits_text(traits, number, members) for number, members in enumerate(clusters))
     assert closed == f"lid {lid[:15].mean():.2g} instead of {lid.mean():.2g} on average; gaze near {gaze.mean():.0f}°"
     assert rain == f"weather 'rain' in 100% instead of {np.mean(parameters.values[:, 2] == 1):.0%}"
 
@@ -59,8 +59,8 @@ def test_a_parameter_that_varies_less_about_the_same_mean_is_told_as_such():
     values = np.concatenate([np.linspace(-0.1, 0.1, 20), np.linspace(-1, 1, 180)])
     parameters = Parameters.of_columns({"roll": values})
     traits = shared_traits(parameters, [np.arange(20)])
-    assert told_traits(traits, 0, np.arange(20)).startswith("roll near")
-    assert "instead of ± 0.5" in told_traits(traits, 0, np.arange(20))
+    assert traits_text(traits, 0, np.arange(20)).startswith("roll near")
+    assert "instead of ± 0.5" in traits_text(traits, 0, np.arange(20))
 
 
 def test_chance_explains_few_test_sets_of_small_clusters():
@@ -95,8 +95,8 @@ def test_typical_values():
 
 
 def test_borders_need_a_majority():
-    assert told_border(["a → b", "c → d"]) == ""
-    assert told_border(["output 1", "output 1"]) == ""
+    assert border_text(["a → b", "c → d"]) == ""
+    assert border_text(["output 1", "output 1"]) == ""
 
 
 def test_angles_must_be_columns_of_numbers():

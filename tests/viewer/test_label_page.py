@@ -52,7 +52,7 @@ def ready(page):
 
 def known(page, run):
     page.wait(ON_DISK)
-    return RunLabels(run).known()
+    return RunLabels(run).by_id()
 
 
 def text(page, selector):

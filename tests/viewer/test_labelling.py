@@ -94,7 +94,7 @@ def test_what_is_no_label_is_refused_and_nothing_is_set(client, run, labels, sta
     answer = client.put("/api/label", json={"labels": labels})
     assert answer.status_code == status
     assert told in answer.json()["error"]
-    assert RunLabels(run).known() == {}
+    assert RunLabels(run).by_id() == {}
 
 
 def test_two_viewers_see_each_other_and_overwrite_nothing_unseen(run):
@@ -136,7 +136,7 @@ def test_csv_out_and_in_again(client, run):
     told = client.post("/api/label/import", content=given, headers={"content-type": "text/csv"})
     assert told.json()["labels"] == {"image 000": "dog", "image 001": "cat"}
     assert told.json()["before"] == {"image 000": "dog", "image 001": None}
-    assert RunLabels(run).known() == {"image 000": "dog", "image 001": "cat"}
+    assert RunLabels(run).by_id() == {"image 000": "dog", "image 001": "cat"}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_file_with_mistakes_changes_nothing(client, run, content, told):
     answer = client.post("/api/label/import", params={"name": "mine.csv"}, content=content, headers=headers)
     assert answer.status_code == 400
     assert told in answer.json()["error"]
-    assert RunLabels(run).known() == {}
+    assert RunLabels(run).by_id() == {}
 
 
 def test_when_the_viewer_ends_the_finding_is_what_was_given(run):
@@ -167,7 +167,7 @@ def test_when_the_viewer_ends_the_finding_is_what_was_given(run):
 def test_labels_are_taken_while_the_run_is_examined(run):
     with run.locked(), client_of(run) as client:
         assert client.put("/api/label", json={"labels": {"image 000": "dog"}}).status_code == 200
-    assert RunLabels(run).known() == {"image 000": "dog"}
+    assert RunLabels(run).by_id() == {"image 000": "dog"}
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(client, run):
@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(client, run):
     assert shown == ["dog", None]
     assert (run.folder / "labels.jsonl").stat().st_size == size
     client.put("/api/label", json={"labels": {"image 001": "cat"}})
-    assert RunLabels(run).known() == {"image 000": "dog", "image 001": "cat"}
+    assert RunLabels(run).by_id() == {"image 000": "dog", "image 001": "cat"}
 
 
 def test_damage_is_told(client, run):
@@ -258,7 +258,7 @@ def test_after_kill_every_answered_label_is_there(tmp_path, answers):
     finally:
         server.kill()
         server.communicate()
-    known = RunLabels(run).known()
+    known = RunLabels(run).by_id()
     assert sum(stream.count for stream in streams) >= answers
     for stream in streams:
         answered = {**stream.answered}

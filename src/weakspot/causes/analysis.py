@@ -187,14 +187,15 @@ def with_all_images(
         )
     rows = images.heat_maps[layer]
     assigned = nearest_clusters(rows, images.landmarks, labels)
-    known = {int(labels[cluster.medoid]): cluster for cluster in clusters}
+    by_label = {int(labels[each.medoid]): each for each in clusters}
     grown = []
     for label in range(int(labels.max()) + 1):
         members = np.flatnonzero(assigned == label)
-        medoid = int(images.landmarks[known[label].medoid if label in known else np.flatnonzero(labels == label)[0]])
+        landmark = by_label[label].medoid if label in by_label else np.flatnonzero(labels == label)[0]
+        medoid = int(images.landmarks[landmark])
         if len(members) > 1:
             far = distances_from(rows, members, medoid).astype(np.float64)
             order = np.lexsort((members, np.where(members == medoid, -1, far)))
-            found = known.get(label, RootCauseCluster(members, far, float("nan")))
-            grown.append(replace(found, members=members[order], distances=far[order]))
-    return sorted(grown, key=lambda cluster: (-len(cluster), int(cluster.members.min())))
+            cluster = by_label.get(label, RootCauseCluster(members, far, float("nan")))
+            grown.append(replace(cluster, members=members[order], distances=far[order]))
+    return sorted(grown, key=lambda each: (-len(each), int(each.members.min())))

@@ -40,9 +40,9 @@ def listed(left_out: Mapping[str, str]) -> str:
     >>> listed({"query": "all 3 heat maps are zero", "key": "all 3 heat maps are zero"})
     'query, key (all 3 heat maps are zero)'
     """
-    told = []
+    phrases = []
     for why in dict.fromkeys(left_out.values()):
-        names = [name for name, own in left_out.items() if own == why]
+        names = [name for name, reason in left_out.items() if reason == why]
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        told.append(f"{', '.join(names[:_LISTED])}{more} ({why})")
-    return "; ".join(told)
+        phrases.append(f"{', '.join(names[:_LISTED])}{more} ({why})")
+    return "; ".join(phrases)

@@ -61,12 +61,12 @@ class Causes:
         first = self.ids[places] != self.medoids.get(number, "")
         return places[np.lexsort((places, self.distance[places], first))]
 
-    def pixels(self, place: int, *, heat: bool) -> Pixels | None:
+    def pixels(self, index: int, *, heat: bool) -> Pixels | None:
         """The picture of an image, with its heat map over it where that is asked for and known."""
         if self.thumbnails is None:
             return None
-        shown = np.asarray(self.thumbnails[place])
-        return with_heat(shown, np.asarray(self.heat[place])) if heat and self.heat is not None else shown
+        shown = np.asarray(self.thumbnails[index])
+        return with_heat(shown, np.asarray(self.heat[index])) if heat and self.heat is not None else shown
 
 
 def causes_of(run: RunReader) -> Causes:
@@ -101,8 +101,8 @@ def _checked(finding: Finding) -> Causes:
 def with_heat(pixels: Pixels, heat: np.ndarray) -> Pixels:
     """The heat map over the picture in grey, at the picture's size."""
     size = pixels.shape[1], pixels.shape[0]
-    known = np.nan_to_num(heat.astype(np.float32), posinf=0, neginf=0)
-    wide = np.asarray(Image.fromarray(known).resize(size, Image.Resampling.BILINEAR))
+    finite = np.nan_to_num(heat.astype(np.float32), posinf=0, neginf=0)
+    wide = np.asarray(Image.fromarray(finite).resize(size, Image.Resampling.BILINEAR))
     return overlay(pixels.transpose(2, 0, 1), wide)
 
 
@@ -126,19 +126,19 @@ def clusters(run: Chosen) -> Response:
 
 
 def _split(run: RunReader, causes: Causes) -> str | None:
-    own = [name for name in split_names(run.manifest(), causes.finding) if name in sampled_splits(run)]
-    return own[0] if own else None
+    splits = [name for name in split_names(run.manifest(), causes.finding) if name in sampled_splits(run)]
+    return splits[0] if splits else None
 
 
-@router.get("/picture/{place}", response_class=Png)
+@router.get("/picture/{index}", response_class=Png)
 def one_picture(
-    run: Chosen, place: Annotated[int, Part(ge=0, le=10**9)], heat: Heat = False, v: Version = ""
+    run: Chosen, index: Annotated[int, Part(ge=0, le=10**9)], heat: Heat = False, v: Version = ""
 ) -> Response:
     """The picture of one error-inducing image."""
     causes = causes_of(run)
-    if place >= len(causes.ids):
-        raise NotThereError(f"there is no error-inducing image {place}: there are {len(causes.ids)}")
-    pixels = causes.pixels(place, heat=heat)
+    if index >= len(causes.ids):
+        raise NotThereError(f"there is no error-inducing image {index}: there are {len(causes.ids)}")
+    pixels = causes.pixels(index, heat=heat)
     if pixels is None:
         raise NotThereError("the Run keeps no pictures of its errors: examine causes with thumbnail: 64")
     return picture(quick_png(pixels), versioned=bool(v) and v == causes.version)
@@ -156,13 +156,13 @@ def members(
     places = causes.members(number)
     shown = places[offset : offset + limit]
     split = _split(run, causes)
-    known = np.full(len(shown), -1) if split is None else sample_table(run, split).places(causes.ids[shown])
+    positions = np.full(len(shown), -1) if split is None else sample_table(run, split).places(causes.ids[shown])
     entries: list[dict[str, Any]] = [
-        {"place": place, "id": name, "position": position, "kind": kind, "distance": far}
-        for place, name, position, kind, far in zip(
+        {"place": index, "id": name, "position": position, "kind": kind, "distance": far}
+        for index, name, position, kind, far in zip(
             shown.tolist(),
             causes.ids[shown].tolist(),
-            [None if position < 0 else position for position in known.tolist()],
+            [None if position < 0 else position for position in positions.tolist()],
             causes.kinds[shown].tolist(),
             numbers(causes.distance[shown].astype(np.float64)),
             strict=True,
@@ -177,7 +177,7 @@ def contact_sheet(run: Chosen, number: Number, heat: Heat = False, offset: Offse
     """Up to 256 members from `offset` on as one PNG, 16 to a row, in the order of the members."""
     causes = causes_of(run)
     places = causes.members(number)[offset : offset + SHEET_MOST]
-    drawn = [causes.pixels(place, heat=heat) for place in places.tolist()]
+    drawn = [causes.pixels(index, heat=heat) for index in places.tolist()]
     if causes.thumbnails is None or not drawn:
         raise NotThereError("there are no pictures to show here")
     height, width = causes.thumbnails.shape[1:3]
@@ -191,7 +191,7 @@ def one_after_another(run: Chosen, number: Number, heat: Heat = False, v: Versio
     places = causes.members(number)[:MOST_FRAMES].tolist()
     if causes.thumbnails is None or not places:
         raise NotThereError("there are no pictures to show here")
-    frames = (shown for place in places if (shown := causes.pixels(place, heat=heat)) is not None)
+    frames = (shown for index in places if (shown := causes.pixels(index, heat=heat)) is not None)
     return picture(animation(frames), kind="gif", versioned=bool(v) and v == causes.version)
 
 

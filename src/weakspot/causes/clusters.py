@@ -79,8 +79,8 @@ def cluster_layer(condensed: np.ndarray, recipe: ClusterRecipe | None = None) ->
         return LayerClusters(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), float("nan"))
     tree = merge_tree(compared, linkage=recipe.linkage)
     counts, scores = cluster_scores(scored, tree, most=recipe.most_clusters)
-    found = recipe.clusters or (chosen_clusters(counts, scores, bend=recipe.bend) if len(counts) else 1)
-    labels = cut_tree(tree, min(found, len(full)))
+    clusters = recipe.clusters or (chosen_clusters(counts, scores, bend=recipe.bend) if len(counts) else 1)
+    labels = cut_tree(tree, min(clusters, len(full)))
     return LayerClusters(labels, counts, scores, layer_score(full, labels))
 
 
@@ -144,13 +144,13 @@ def root_cause_clusters(
     """
     pairs = len(labels) * (len(labels) - 1)
     mean = distances.sum() / pairs if pairs else 0.0
-    found = []
+    clusters = []
     for label in range(int(np.max(labels, initial=-1)) + 1):
         members = np.flatnonzero(labels == label)
         if len(members) > 1:
-            own = float("nan") if stability is None else float(stability[label])
-            found.append(_cluster(distances[np.ix_(members, members)], members, mean, own))
-    return sorted(found, key=lambda cluster: (-len(cluster), int(cluster.members.min())))
+            stable = float("nan") if stability is None else float(stability[label])
+            clusters.append(_cluster(distances[np.ix_(members, members)], members, mean, stable))
+    return sorted(clusters, key=lambda cluster: (-len(cluster), int(cluster.members.min())))
 
 
 def _cluster(within: Floats, members: NDArray[np.int64], mean: float, stability: float) -> RootCauseCluster:

@@ -110,10 +110,10 @@ def heat_map_distances(heat_maps: HeatMapRows | np.ndarray) -> Distances:
 
 def distances_between(heat_maps: HeatMapRows, others: HeatMapRows) -> Distances:
     """Euclidean distance of every heat map to every one of `others`, float32 (heat maps, others)."""
-    found = np.empty((len(heat_maps), len(others)), dtype=np.float32)
+    distances = np.empty((len(heat_maps), len(others)), dtype=np.float32)
     for first, last in _blocks(len(heat_maps), 4096):
-        found[first:last] = _between(heat_maps.select(np.arange(first, last)), others)
-    return found
+        distances[first:last] = _between(heat_maps.select(np.arange(first, last)), others)
+    return distances
 
 
 def _between(some: HeatMapRows, others: HeatMapRows) -> Floats:

@@ -52,16 +52,16 @@ class Errors(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep each prediction with its target, or with the error of its worst number, and the metadata."""
-        known = metadata_rows(seen.metadata)
+        metadata = metadata_rows(seen.metadata)
         if self.setting.task in NUMERIC:
             errors = output_errors(seen.outputs, seen.targets, self.setting.task)
             worst = errors.max(1)
             both = {"prediction": seen.outputs, "target": seen.targets}
             numbers = {name: values.reshape(len(values), -1).float() for name, values in both.items()}
-            self.predictions.append(seen.ids, error=worst.values, worst=worst.indices, **numbers, **known)
+            self.predictions.append(seen.ids, error=worst.values, worst=worst.indices, **numbers, **metadata)
         else:
             both = {"prediction": seen.predicted, "target": seen.targets.long()}
-            self.predictions.append(seen.ids, correct=seen.right, **both, **known)
+            self.predictions.append(seen.ids, correct=seen.right, **both, **metadata)
 
     def finish(self) -> Finding:
         """Every sample: whether it is predicted correctly, its error, and what was predicted in place of what."""
@@ -124,13 +124,13 @@ def _named(values: np.ndarray, classes: Sequence[str] | None) -> list[str]:
     return [" + ".join(present) or "nothing" for present in sets]
 
 
-def kinds_told(kinds: Sequence[str], *, most: int = 3) -> str:
+def kinds_text(kinds: Sequence[str], *, most: int = 3) -> str:
     """The kinds of error with their counts, the most frequent first.
 
-    >>> kinds_told(["3 → 5", "8 → 5", "3 → 5"])
+    >>> kinds_text(["3 → 5", "8 → 5", "3 → 5"])
     '3 → 5 (2), 8 → 5 (1)'
     """
     ranked = sorted(Counter(kinds).items(), key=lambda entry: (-entry[1], entry[0]))
-    told = [f"{kind} ({count})" for kind, count in ranked[:most]]
+    counts = [f"{kind} ({count})" for kind, count in ranked[:most]]
     rest = sum(count for _, count in ranked[most:])
-    return ", ".join([*told, *([f"others ({rest})"] if rest else [])])
+    return ", ".join([*counts, *([f"others ({rest})"] if rest else [])])

@@ -69,12 +69,12 @@ def clusters_of(finding: Finding) -> list[RootCauseCluster]:
     """The clusters of a Finding of `RootCauses`, members by distance, the medoid first."""
     ids = np.asarray(finding.arrays["image_id"])
     numbers, far = (np.asarray(finding.arrays[name]) for name in ("image_cluster", "image_distance"))
-    found = []
+    clusters = []
     for row in table_in(finding).to_pylist():
         members = np.flatnonzero(numbers == row["cluster"])
         order = np.lexsort((members, far[members], ids[members] != row["medoid"]))
-        found.append(RootCauseCluster(members[order], far[members[order]], row["spread"], row["stability"]))
-    return found
+        clusters.append(RootCauseCluster(members[order], far[members[order]], row["spread"], row["stability"]))
+    return clusters
 
 
 def results_table(finding: Finding) -> dict[str, Sequence[Any]]:
@@ -83,10 +83,10 @@ def results_table(finding: Finding) -> dict[str, Sequence[Any]]:
     numbers = {
         name: [" ".join(f"{v:.6g}" for v in row) for row in values.tolist()] for name, values in finding.arrays.items()
     }
-    known = {name: table[name].to_pylist() for name in table.column_names}
-    everything = {**known, **numbers}
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    everything = {**columns, **numbers}
     first = [name for name in ("id", "target", "prediction", "correct", "error") if name in everything]
-    return {name: everything[name] for name in [*first, *(name for name in known if name not in (*first, "kind"))]}
+    return {name: everything[name] for name in [*first, *(name for name in columns if name not in (*first, "kind"))]}
 
 
 def _write_images(path: Path, finding: Finding, images: ErrorImages) -> None:
@@ -100,7 +100,7 @@ class Originals:
 
     def __init__(self, images: ErrorImages, source: Source | None):
         self.images, self._source = images, source
-        self._place = {} if source is None else {name: place for place, name in enumerate(source.ids)}
+        self._place = {} if source is None else {name: index for index, name in enumerate(source.ids)}
         lost = [] if source is None else [name for name in images.ids.tolist() if name not in self._place]
         if lost:
             raise DataError(
@@ -121,17 +121,17 @@ class Originals:
             inputs = self._source.read(places).inputs.numpy()
             if inputs.ndim != 4:
                 return
-            for place, picture in zip(places.tolist(), inputs, strict=True):
-                yield self._source.ids[place], None if content is None else content(place), pixels_of(picture)
+            for index, picture in zip(places.tolist(), inputs, strict=True):
+                yield self._source.ids[index], None if content is None else content(index), pixels_of(picture)
 
 
 def _write_cluster(folder: Path, originals: Originals, cluster: RootCauseCluster) -> None:
     """The images of one cluster, the medoid first, and the pictures that show them together."""
     folder.mkdir()
     width, small = len(str(len(cluster))), []
-    for place, (name, content, pixels) in enumerate(originals.of(cluster.members), start=1):
+    for rank, (name, content, pixels) in enumerate(originals.of(cluster.members), start=1):
         stem, suffix = file_name(name)
-        file = folder / f"{place:0{width}d}-{stem}{'.png' if content is None else suffix}"
+        file = folder / f"{rank:0{width}d}-{stem}{'.png' if content is None else suffix}"
         file.write_bytes(png(pixels) if content is None else content)
         small.append(_reduced(pixels))
     if small:
@@ -150,9 +150,9 @@ def file_name(name: str) -> tuple[str, str]:
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     stem, _, suffix = last.rpartition(".")
-    known = bool(stem) and f".{suffix.lower()}" in SUFFIXES
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem if known else last).strip("_.")[:60]
-    return plain or "image", f".{suffix.lower()}" if known else ""
+    has_suffix = bool(stem) and f".{suffix.lower()}" in SUFFIXES
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem if has_suffix else last).strip("_.")[:60]
+    return plain or "image", f".{suffix.lower()}" if has_suffix else ""
 
 
 def _reduced(pixels: np.ndarray) -> np.ndarray:
@@ -164,17 +164,17 @@ def _reduced(pixels: np.ndarray) -> np.ndarray:
 
 def _write_layer(folder: Path, finding: Finding, images: ErrorImages, number: int) -> str | None:
     """Distances and clusters of one layer; says what was left out."""
-    own = folder / f"{number:02d}-{file_name(images.layers[number])[0]}"
-    own.mkdir(parents=True)
+    layer_folder = folder / f"{number:02d}-{file_name(images.layers[number])[0]}"
+    layer_folder.mkdir(parents=True)
     distances, ids = images.distances[number], images.ids[images.landmarks]
     labels = np.asarray(finding.arrays["layer_labels"])[number] + 1
-    np.save(own / "distances.npy", distances)
-    np.save(own / "clusters.npy", labels)
-    _write_csv(own / "clusters.csv", ["id", "cluster"], zip(ids, labels, strict=True))
+    np.save(layer_folder / "distances.npy", distances)
+    np.save(layer_folder / "clusters.npy", labels)
+    _write_csv(layer_folder / "clusters.csv", ["id", "cluster"], zip(ids, labels, strict=True))
     if len(ids) > MOST_IN_CSV:
         return f"no distances.csv: {len(ids)} images are more than {MOST_IN_CSV}; the distances are in distances.npy"
     rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, square(distances), strict=True))
-    _write_csv(own / "distances.csv", ["id", *ids], rows)
+    _write_csv(layer_folder / "distances.csv", ["id", *ids], rows)
     return None
 
 

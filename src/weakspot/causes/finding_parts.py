@@ -9,8 +9,8 @@ from weakspot.causes.analysis import LEFT_OUT, ErrorImages, RootCauseStudy
 from weakspot.causes.blank_layers import listed
 from weakspot.causes.cluster_pictures import SHOWN, cluster_picture
 from weakspot.causes.clusters import ALONE
-from weakspot.causes.error_probes import kinds_told
-from weakspot.causes.traits import LEAST, SharedTraits, shared_traits, told_border, told_traits
+from weakspot.causes.error_probes import kinds_text
+from weakspot.causes.traits import LEAST, SharedTraits, border_text, shared_traits, traits_text
 from weakspot.core.finding import Estimate, Picture
 from weakspot.statistics import wilson_interval
 
@@ -20,13 +20,13 @@ def finding_parts(
 ) -> dict[str, Any]:
     """Summary, columns of the table, arrays and pictures."""
     traits = traits_of(images, study, seed=seed)
-    told = shared_words(images, study, traits)
+    shared = shared_words(images, study, traits)
     inspected = {} if traits is None else traits.arrays()
     return {
         "summary": {**summary(images, study, stable=stable), **({} if traits is None else trait_summary(traits))},
-        "table": {**cluster_columns(images, study, stable=stable), "shared": np.array(told, dtype=np.str_)},
+        "table": {**cluster_columns(images, study, stable=stable), "shared": np.array(shared, dtype=np.str_)},
         "arrays": {**image_arrays(images), **study_arrays(study), **inspected},
-        "media": cluster_pictures(images, study, told[:pictures]),
+        "media": cluster_pictures(images, study, shared[:pictures]),
     }
 
 
@@ -39,14 +39,14 @@ def traits_of(images: ErrorImages, study: RootCauseStudy, *, seed: int = 0) -> S
 
 def shared_words(images: ErrorImages, study: RootCauseStudy, traits: SharedTraits | None) -> list[str]:
     """What the images of each cluster share, in a line of words: parameters, and the two classes they lie between."""
-    told = []
+    lines = []
     for number, cluster in enumerate(study.clusters):
-        border = told_border(images.kinds[cluster.members].tolist())
-        known = ""
+        border = border_text(images.kinds[cluster.members].tolist())
+        parameters = ""
         if traits is not None and images.places is not None:
-            known = told_traits(traits, number, images.places[cluster.members])
-        told.append("; ".join(filter(None, [known, border])))
-    return told
+            parameters = traits_text(traits, number, images.places[cluster.members])
+        lines.append("; ".join(filter(None, [parameters, border])))
+    return lines
 
 
 def trait_summary(traits: SharedTraits) -> dict[str, Estimate]:
@@ -58,18 +58,18 @@ def trait_summary(traits: SharedTraits) -> dict[str, Estimate]:
         ),
         "reduced_clusters": (traits.reduced, "the same, without the test against chance"),
     }
-    found = {}
+    estimates = {}
     for name, (which, about) in abouts.items():
         low, high = wilson_interval(int(which.sum()), len(which))
-        found[name] = Estimate(float(which.mean()), float(low), float(high), 0.95, about)
-    return found
+        estimates[name] = Estimate(float(which.mean()), float(low), float(high), 0.95, about)
+    return estimates
 
 
 def summary(images: ErrorImages, study: RootCauseStudy, *, stable: float) -> dict[str, Estimate]:
     """The numbers of the Finding."""
     sizes = [len(cluster) for cluster in study.clusters]
     stabilities = [cluster.stability for cluster in study.clusters]
-    known = [value for value in stabilities if not np.isnan(value)]
+    measured = [value for value in stabilities if not np.isnan(value)]
     to_inspect = sum(min(size, SHOWN) for size in sizes)
     sample = {}
     if images.sampled:
@@ -81,7 +81,7 @@ def summary(images: ErrorImages, study: RootCauseStudy, *, stable: float) -> dic
             len(sizes), about="root-cause clusters: two or more error-inducing images with similar heat maps"
         ),
         "stable_clusters": Estimate(
-            sum(value >= stable for value in known) if known else None,
+            sum(value >= stable for value in measured) if measured else None,
             about=f"clusters that come back when the images are resampled (stability ≥ {stable:g})",
         ),
         "alone": Estimate(int((study.numbers == ALONE).sum()), about="images whose heat map is similar to no other"),
@@ -143,7 +143,7 @@ def cluster_columns(images: ErrorImages, study: RootCauseStudy, *, stable: float
         "share": sizes / len(images),
         "low": low,
         "high": high,
-        "errors": np.array([kinds_told(images.kinds[each.members].tolist()) for each in clusters], dtype=np.str_),
+        "errors": np.array([kinds_text(images.kinds[each.members].tolist()) for each in clusters], dtype=np.str_),
         "medoid": np.array([images.ids[each.medoid] for each in clusters], dtype=np.str_),
         "spread": np.array([cluster.spread for cluster in clusters], dtype=np.float64),
         "stability": stability,
@@ -162,8 +162,8 @@ def image_arrays(images: ErrorImages) -> dict[str, np.ndarray]:
     }
     arrays |= {"method": np.array(images.method), "positions": np.array(images.positions or 0)}
     arrays |= {"unit_length": np.array(images.unit_length)}
-    told = (list(images.left_out), list(images.left_out.values()))
-    arrays |= {name: np.array(words, dtype=np.str_) for name, words in zip(LEFT_OUT, told, strict=True) if words}
+    left_out = (list(images.left_out), list(images.left_out.values()))
+    arrays |= {name: np.array(words, dtype=np.str_) for name, words in zip(LEFT_OUT, left_out, strict=True) if words}
     arrays |= images.parameters.arrays()
     shown = {"thumbnails": images.thumbnails, "heat_pictures": images.heat_pictures, "image_place": images.places}
     arrays |= {name: array for name, array in shown.items() if array is not None}
@@ -187,13 +187,13 @@ def study_arrays(study: RootCauseStudy) -> dict[str, np.ndarray]:
     }
 
 
-def cluster_pictures(images: ErrorImages, study: RootCauseStudy, told: Sequence[str]) -> dict[str, Picture]:
+def cluster_pictures(images: ErrorImages, study: RootCauseStudy, shared: Sequence[str]) -> dict[str, Picture]:
     """The medoid, its nearest members and the mean heat map of the largest clusters, with what is told of each."""
     shown = {}
-    for number, (cluster, words) in enumerate(zip(study.clusters, told, strict=False), start=1):
+    for number, (cluster, words) in enumerate(zip(study.clusters, shared, strict=False), start=1):
         picture = cluster_picture(images, cluster)
         if picture is not None:
-            kinds = kinds_told(images.kinds[cluster.members].tolist())
+            kinds = kinds_text(images.kinds[cluster.members].tolist())
             heat = "" if images.heat_pictures is None else ", and the mean heat map over the mean image"
             about = f"the medoid and the members nearest to it, of {len(cluster)} images{heat}"
             caption = f"Cluster {number}: {about}. {kinds}." + (f" Shared: {words}." if words else "")

@@ -93,9 +93,9 @@ def summed_positions(relevance: Tensor, most: int) -> Tensor:
     for dim in range(2, relevance.ndim):
         side = relevance.shape[dim]
         if side > most:
-            place = torch.arange(side, device=relevance.device) * most // side
+            target = torch.arange(side, device=relevance.device) * most // side
             shape = [*relevance.shape[:dim], most, *relevance.shape[dim + 1 :]]
-            relevance = relevance.new_zeros(shape).index_add_(dim, place, relevance)
+            relevance = relevance.new_zeros(shape).index_add_(dim, target, relevance)
     return relevance
 
 

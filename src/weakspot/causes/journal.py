@@ -87,22 +87,22 @@ class LabelJournal:
         return plain_descriptor(self.path, most=_MOST_BYTES, links=False, flags=flags)
 
     def _further(self, file: int) -> _Read:
-        told, known = os.fstat(file), self._read
-        if told.st_ino != known.file or told.st_size < known.end:
-            known = _Read(told.st_ino)
-        content = os.pread(file, told.st_size - known.end, known.end)
+        status, earlier = os.fstat(file), self._read
+        if status.st_ino != earlier.file or status.st_size < earlier.end:
+            earlier = _Read(status.st_ino)
+        content = os.pread(file, status.st_size - earlier.end, earlier.end)
         lines = content.split(b"\n")[:-1]  # what follows the last newline is still being written, or never was
         if not lines:
-            return known
-        labels, number = dict(known.labels), known.lines
-        for number, line in enumerate(lines, known.lines + 1):
+            return earlier
+        labels, number = dict(earlier.labels), earlier.lines
+        for number, line in enumerate(lines, earlier.lines + 1):
             labels |= self._parsed(line, number)
-        return _Read(told.st_ino, known.end + sum(len(line) + 1 for line in lines), number, labels)
+        return _Read(status.st_ino, earlier.end + sum(len(line) + 1 for line in lines), number, labels)
 
     def _parsed(self, line: bytes, number: int) -> Change:
         try:
-            given: Any = parse_json(line)
-            labels = given["labels"]
+            change: Any = parse_json(line)
+            labels = change["labels"]
             if all(isinstance(label, str | None) for label in labels.values()):
                 return labels  # type: ignore[no-any-return]
             raise ValueError("a label is neither text nor null")

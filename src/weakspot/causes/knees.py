@@ -27,18 +27,18 @@ def knee(x: np.ndarray, y: np.ndarray, *, sensitivity: float = 1.0) -> int:
     above = (y - y.min()) / np.ptp(y) - across
     fall = sensitivity * np.diff(across).mean()
     highest = None
-    for place in range(len(above) - 1):
-        if _is_maximum(above, place):
-            highest = place
-        elif highest is not None and above[place] <= min(above[place - 1], above[place + 1]):
+    for index in range(len(above) - 1):
+        if _is_maximum(above, index):
+            highest = index
+        elif highest is not None and above[index] <= min(above[index - 1], above[index + 1]):
             highest = None  # past a minimum nothing counts before the next maximum
-        if highest is not None and above[place + 1] < above[highest] - fall:
+        if highest is not None and above[index + 1] < above[highest] - fall:
             return highest
     return int(above.argmax())
 
 
-def _is_maximum(values: np.ndarray, place: int) -> bool:
-    return bool(values[place] >= max(values[max(place - 1, 0)], values[place + 1]))
+def _is_maximum(values: np.ndarray, index: int) -> bool:
+    return bool(values[index] >= max(values[max(index - 1, 0)], values[index + 1]))
 
 
 def gradient(values: np.ndarray) -> Floats:

@@ -46,7 +46,7 @@ Number = Annotated[int, Path(ge=0, description="Which of the images to label, fr
 Texts = Annotated[dict[str, Annotated[str, Field(max_length=10_000)] | None], Field(max_length=100_000)]
 
 
-class Given(BaseModel):
+class LabelChange(BaseModel):
     """labels: by the images' ids, null to take one away. before: those that stand there to the page's knowledge."""
 
     labels: Texts
@@ -85,7 +85,7 @@ class Wanted:
         """Changes with the Finding."""
         return self.unsafe.digest[:8]
 
-    def place(self, number: int) -> int:
+    def index(self, number: int) -> int:
         """The number of an image, if there is one."""
         if number >= len(self.columns["id"]):
             raise NotThereError(f"there is no image {number}: expected 0 to {len(self.columns['id']) - 1}")
@@ -93,11 +93,11 @@ class Wanted:
 
     def checked(self, labels: dict[str, str | None]) -> dict[str, str | None]:
         """Labels in the form that is kept; one that is none, or of an image that is not here, is refused."""
-        known = set(self.columns["id"])
-        return {name: self._label(name, label, known) for name, label in labels.items()}
+        ids = set(self.columns["id"])
+        return {name: self._label(name, label, ids) for name, label in labels.items()}
 
-    def _label(self, name: str, label: str | None, known: set[str]) -> str | None:
-        if name not in known:
+    def _label(self, name: str, label: str | None, ids: set[str]) -> str | None:
+        if name not in ids:
             raise NotThereError(f"{shown(name)[:80]!r} is not an image of the unsafe set: reload the page")
         if label is None or not label.strip():
             return None
@@ -120,21 +120,21 @@ def labels_of(run: RunReader) -> RunLabels:
 @router.get("", summary="The images to label, with the labels that they have; not what the model thinks of them.")
 def images(run: Chosen) -> Response:
     """Columns `id, cluster, distance, label` of the images, and what a label may be."""
-    own, known = wanted(run), labels_of(run).known()
-    ids = own.columns["id"]
+    unsafe_set, labels = wanted(run), labels_of(run).by_id()
+    ids = unsafe_set.columns["id"]
     return as_json(
         {
-            "task": own.label_format.task,
-            "classes": list(own.label_format.classes),
-            "outputs": own.label_format.outputs,
-            "pictures": own.pictures is not None,
-            "version": own.version,
+            "task": unsafe_set.label_format.task,
+            "classes": list(unsafe_set.label_format.classes),
+            "outputs": unsafe_set.label_format.outputs,
+            "pictures": unsafe_set.pictures is not None,
+            "version": unsafe_set.version,
             "causes": CAUSES in run.names(),
             "images": {
                 "id": ids,
-                "cluster": own.columns["cluster"],
-                "distance": list(map(finite, own.columns["distance"])),
-                "label": [known.get(name) for name in ids],
+                "cluster": unsafe_set.columns["cluster"],
+                "distance": list(map(finite, unsafe_set.columns["distance"])),
+                "label": [labels.get(name) for name in ids],
             },
         }
     )
@@ -143,25 +143,27 @@ def images(run: Chosen) -> Response:
 @router.get("/prediction/{number}", summary="What the model predicts for an image.")
 def prediction(run: Chosen, number: Number) -> Response:
     """Asked for one image at a time, so that nobody sees it who does not want to."""
-    own = wanted(run)
-    return as_json({"prediction": own.columns["prediction"][own.place(number)]})
+    unsafe_set = wanted(run)
+    return as_json({"prediction": unsafe_set.columns["prediction"][unsafe_set.index(number)]})
 
 
 @router.get("/picture/{number}", response_class=Png, summary="An image to label, as PNG.")
 def small_picture(run: Chosen, number: Number, v: Version = "") -> Response:
     """An image as small as the unsafe set keeps it."""
-    own = wanted(run)
-    if own.pictures is None:
+    unsafe_set = wanted(run)
+    if unsafe_set.pictures is None:
         raise NotThereError("the unsafe set was chosen without pictures: choose it again with thumbnail above 0")
-    return picture(quick_png(np.asarray(own.pictures[own.place(number)])), versioned=v == own.version)
+    return picture(
+        quick_png(np.asarray(unsafe_set.pictures[unsafe_set.index(number)])), versioned=v == unsafe_set.version
+    )
 
 
 @router.put("", summary="Set labels, or take them away.")
-def give(run: Chosen, given: Given) -> Response:
+def give(run: Chosen, body: LabelChange) -> Response:
     """What stands there afterwards and what stood there before; nothing is set where `before` differs from it."""
-    own = wanted(run)
-    labels = own.checked(given.labels)
-    expected = None if given.before is None else own.checked(given.before)
+    unsafe_set = wanted(run)
+    labels = unsafe_set.checked(body.labels)
+    expected = None if body.before is None else unsafe_set.checked(body.before)
     try:
         before = labels_of(run).change(labels, expected=expected)
     except LabelsDiffer as error:
@@ -181,6 +183,6 @@ def read_file(
 @router.get("/export.csv", response_class=CsvFile, summary="The images with their labels as a CSV file.")
 def written_file(run: Chosen) -> Response:
     """As `weakspot causes label --export`."""
-    text = labels_csv(wanted(run).unsafe, labels_of(run).known())
+    text = labels_csv(wanted(run).unsafe, labels_of(run).by_id())
     headers = {"Content-Disposition": 'attachment; filename="labels.csv"', **NO_STORE}
     return Response(text, headers=headers, media_type="text/csv; charset=utf-8")

@@ -124,19 +124,19 @@ def import_labels(run: Run, path: str | Path) -> Finding:
 
 def keep_labels(run: Run) -> Finding:
     """`current_labels`, and the Finding `causes.labels` made so; not where another process is writing to the Run."""
-    found = current_labels(run)
+    finding = current_labels(run)
     kept = run.manifest()["findings"].get(LABELS)
-    if found.digest == kept or (kept is None and not known_labels(found)):
-        return found
+    if finding.digest == kept or (kept is None and not known_labels(finding)):
+        return finding
     with suppress(RunBusy), run.locked():  # what was given is safe, and whoever wants labels asks `current_labels`
-        found = current_labels(run)
-        run.save(found)
-    return found
+        finding = current_labels(run)
+        run.save(finding)
+    return finding
 
 
 def current_labels(run: Run) -> Finding:
     """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them."""
-    return labels_finding(run[UNSAFE], RunLabels(run).known())
+    return labels_finding(run[UNSAFE], RunLabels(run).by_id())
 
 
 class RunLabels:
@@ -146,10 +146,10 @@ class RunLabels:
         self._run = run
         self._journal = LabelJournal(run.folder)
 
-    def known(self) -> dict[str, str]:
+    def by_id(self) -> dict[str, str]:
         """The label of each image that has one, by its id."""
-        given = self._journal.labels()
-        return self._before() if given is None else given
+        journalled = self._journal.labels()
+        return self._before() if journalled is None else journalled
 
     def change(self, labels: Change, *, expected: Change | None = None) -> dict[str, str | None]:
         """Set labels, None to take one away, and say what stood there before; on disk when this returns.
@@ -159,13 +159,15 @@ class RunLabels:
         """
         before: dict[str, str | None] = {}
 
-        def changed(given: dict[str, str] | None) -> Change:
-            known = self._before() if given is None else given
-            before.update({name: known.get(name) for name in labels})
-            differ = {name: known.get(name) for name in expected or () if known.get(name) != (expected or {})[name]}
+        def changed(journalled: dict[str, str] | None) -> Change:
+            labels_before = self._before() if journalled is None else journalled
+            before.update({name: labels_before.get(name) for name in labels})
+            differ = {
+                name: now for name in expected or () if (now := labels_before.get(name)) != (expected or {})[name]
+            }
             if differ:
                 raise LabelsDiffer(differ)
-            return labels if given is not None else {**known, **labels}
+            return labels if journalled is not None else {**labels_before, **labels}
 
         self._journal.add(changed)
         return before
@@ -198,16 +200,16 @@ def labels_finding(unsafe: Finding, labels: Mapping[str, str]) -> Finding:
     clusters: dict[str, int] = dict(zip(chosen["id"].to_pylist(), chosen["cluster"].to_pylist(), strict=True))
     earlier = sorted(set(labels) - set(clusters))
     missing = sum(name not in labels for name in clusters)
-    told = {
+    summary = {
         "labelled": Estimate(len(clusters) - missing, about="images of the unsafe set that have a label"),
         "missing": Estimate(missing, about="images of the unsafe set that have none yet"),
     }
     if earlier:
-        told["earlier"] = Estimate(len(earlier), about="labelled images that are in the unsafe set no more; kept")
+        summary["earlier"] = Estimate(len(earlier), about="labelled images that are in the unsafe set no more; kept")
     return Finding(
         name=LABELS,
         about="Labels of the unsafe set (Fahmy et al. 2021, step 5).",
-        summary=told,
+        summary=summary,
         table=_table([*clusters, *earlier], {**clusters, **dict.fromkeys(earlier, NO_CLUSTER)}, labels),
         outputs=finding_outputs.LABELS,
         provenance={"unsafe": unsafe.digest},
@@ -245,17 +247,17 @@ def read_labels(unsafe: Finding, path: Path) -> dict[str, str]:
 def labels_in(unsafe: Finding, content: bytes, path: str) -> dict[str, str]:
     """The labels that the content of a CSV file gives; `path` is its name in messages."""
     label_format, table = LabelFormat.of_finding(unsafe), csv_table(content, path, delimiter=_delimiter(content))
-    known = {spelling: name for name in table_in(unsafe)["id"].to_pylist() for spelling in (csv_cell(name), name)}
+    id_of = {spelling: name for name in table_in(unsafe)["id"].to_pylist() for spelling in (csv_cell(name), name)}
     labels: dict[str, str] = {}
     seen: set[str | None] = set()
     wrong = []
     for cell, text, line in _cells(table):
-        name = cell if cell in known else cell.strip()
-        trouble = _trouble(name, known, seen)
-        seen.add(known.get(name))
+        name = cell if cell in id_of else cell.strip()
+        trouble = _trouble(name, id_of, seen)
+        seen.add(id_of.get(name))
         if trouble is None and text:
             try:
-                labels[known[name]] = label_format.read(text)
+                labels[id_of[name]] = label_format.read(text)
             except ValueError as error:
                 trouble = str(error)
         if trouble:
@@ -268,21 +270,21 @@ def labels_in(unsafe: Finding, content: bytes, path: str) -> dict[str, str]:
     return labels
 
 
-def _trouble(name: str, known: Mapping[str, str], seen: set[str | None]) -> str | None:
-    if name not in known:
-        return f"{shown(name)!r} is not an image of the unsafe set{_meant(name, known)}"
-    return f"{shown(name)!r} is in the file twice" if known[name] in seen else None
+def _trouble(name: str, id_of: Mapping[str, str], seen: set[str | None]) -> str | None:
+    if name not in id_of:
+        return f"{shown(name)!r} is not an image of the unsafe set{_meant(name, id_of)}"
+    return f"{shown(name)!r} is in the file twice" if id_of[name] in seen else None
 
 
-def _meant(name: str, known: Mapping[str, str]) -> str:
-    hint = nearest(name, list(known)).strip()
+def _meant(name: str, id_of: Mapping[str, str]) -> str:
+    hint = nearest(name, list(id_of)).strip()
     return f": {hint}" if hint else ""
 
 
 def _cells(table: Table) -> list[tuple[str, str, str]]:
     """Id, label and line of each row."""
     ids, labels = (table.column(name, "labels") for name in ("id", "label"))
-    lines = [place.removeprefix("line ") for place in table.places]
+    lines = [where.removeprefix("line ") for where in table.places]
     return [(name, _plain(text.strip()), line) for name, text, line in zip(ids, labels, lines, strict=True)]
 
 

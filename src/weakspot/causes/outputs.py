@@ -11,23 +11,23 @@ from weakspot.repair.outputs import RETRAINING
 
 def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
     """The largest cluster of errors."""
-    found = next((finding for finding in findings if finding.name == "causes.root_causes"), None)
-    rows = [] if found is None or found.table is None else found.table.to_pylist()
-    if found is None or not rows:
+    root_causes = next((finding for finding in findings if finding.name == "causes.root_causes"), None)
+    rows = [] if root_causes is None or root_causes.table is None else root_causes.table.to_pylist()
+    if root_causes is None or not rows:
         return []
     row = max(rows, key=lambda row: row["images"])
-    known = {"low", "high"} <= row.keys()
-    interval = f" (95\u00a0% interval {roughly(row['low'])} to {roughly(row['high'])})" if known else ""
+    has_interval = {"low", "high"} <= row.keys()
+    interval = f" (95\u00a0% interval {roughly(row['low'])} to {roughly(row['high'])})" if has_interval else ""
     errors = f"{roughly(row['share'])} of the errors" if "share" in row else counted(row["images"], "error")
     shared = f" Shared: {row['shared']}." if row.get("shared") else ""
-    total, picture = found.provenance.get("samples"), f"cluster {row['cluster']}"
+    total, picture = root_causes.provenance.get("samples"), f"cluster {row['cluster']}"
     return [
         WorstFinding(
             title=f"{number(row['images'])} errors with similar heat maps",
             text=f"Cluster {row['cluster']}, {errors}{interval}. They may have one cause.{shared}",
-            finding=found.name,
+            finding=root_causes.name,
             share=row["images"] / total if isinstance(total, int) and total else 0.0,
-            pictures=[(picture, found.media[picture])] if picture in found.media else [],
+            pictures=[(picture, root_causes.media[picture])] if picture in root_causes.media else [],
         )
     ]
 

@@ -48,17 +48,17 @@ class Parameters:
         >>> Parameters.of_columns({"weather": np.array(["rain", "fog", "rain"])}).values.tolist()
         [[1.0], [0.0], [1.0]]
         """
-        known = [_parameter(column, name in angles) for name, column in columns.items()]
+        parameters = [_parameter(column, name in angles) for name, column in columns.items()]
         for name in angles:
-            if name not in columns or known[list(columns).index(name)][0] != "angle":
+            if name not in columns or parameters[list(columns).index(name)][0] != "angle":
                 have = ", ".join(columns) or "none"
                 raise ConfigError(
                     f"angles names {name!r}, and no column of numbers in the metadata is called so: "
                     f"{nearest(name, list(columns))}there is {have}"
                 )
-        if not known:
+        if not parameters:
             return cls()
-        kinds, values, categories = zip(*known, strict=True)
+        kinds, values, categories = zip(*parameters, strict=True)
         return cls(tuple(columns), kinds, np.stack(values, axis=1), categories)
 
     @classmethod
@@ -110,5 +110,5 @@ def metadata_rows(metadata: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 def metadata_columns(rows: RowTable) -> dict[str, np.ndarray]:
     """The metadata of all samples as columns of a table."""
-    found = {unquote(key): rows[key] for key in rows if key.startswith(PREFIX)}
-    return {name: decoded(column) if column.ndim == 2 else np.asarray(column) for name, column in found.items()}
+    columns = {unquote(key): rows[key] for key in rows if key.startswith(PREFIX)}
+    return {name: decoded(column) if column.ndim == 2 else np.asarray(column) for name, column in columns.items()}

@@ -145,11 +145,11 @@ class RootCauses(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep the heat maps of all layers, and a small picture of the image and of what its pixels contributed."""
-        found = seen.relevance(self.attribution)
-        columns = columns_of(found, self.precision, self.positions, unit_length=self.unit_length)
+        relevance = seen.relevance(self.attribution)
+        columns = columns_of(relevance, self.precision, self.positions, unit_length=self.unit_length)
         if self.thumbnail and seen.inputs.ndim == 4:
             columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
-            columns |= heat_pictures(next(iter(found.values())))
+            columns |= heat_pictures(next(iter(relevance.values())))
         self.heat_maps.append(seen.ids, **columns)
 
     def finish(self) -> Finding:
@@ -181,7 +181,7 @@ class RootCauses(Probe):
             heat_maps=dict(enumerate(maps.values())),
             thumbnails=on_disk(tuple(kept.blocks("thumbnail")), order) if "thumbnail" in kept else None,
             heat_pictures=on_disk(tuple(kept.blocks("heat_picture")), order) if "heat_picture" in kept else None,
-            **self._known(ids),
+            **self._metadata(ids),
             method=self.method,
             positions=self.positions,
             unit_length=self.unit_length,
@@ -196,15 +196,15 @@ class RootCauses(Probe):
         maps, distances, left_out = {}, [], {}
         for number, label in enumerate(labels):
             rows = heat_map_rows(kept, number, order)
-            found = heat_map_distances(rows.select(chosen))
-            if why := blank(rows.select(chosen), found):
+            between = heat_map_distances(rows.select(chosen))
+            if why := blank(rows.select(chosen), between):
                 left_out[label] = why
                 continue
             maps[label] = rows
-            distances.append(parked(found))
+            distances.append(parked(between))
         return maps, distances, left_out
 
-    def _known(self, ids: np.ndarray) -> dict[str, Any]:
+    def _metadata(self, ids: np.ndarray) -> dict[str, Any]:
         """What is known of all images of the test set besides, and which of them have these ids."""
         table = table_in(self.errors)
         columns = [name for name in table.column_names if name.startswith(PREFIX)]
@@ -212,9 +212,9 @@ class RootCauses(Probe):
             return {"parameters": Parameters.of_columns({}, self.angles)}
         everyone = np.array(table["id"].to_pylist(), dtype=np.str_)
         order = np.argsort(everyone, kind="stable")
-        known = {name.removeprefix(PREFIX): table[name].to_numpy()[order] for name in columns}
+        metadata = {name.removeprefix(PREFIX): table[name].to_numpy()[order] for name in columns}
         places = np.searchsorted(everyone[order], ids)
-        return {"parameters": Parameters.of_columns(known, self.angles), "places": places}
+        return {"parameters": Parameters.of_columns(metadata, self.angles), "places": places}
 
     def _kept(self, images: ErrorImages, best: int) -> ErrorImages:
         """The images with those heat maps that the Finding is to hold, in the order of the ids."""

@@ -13,7 +13,7 @@ NAME = "causes.root_causes"
 
 
 def recluster(
-    found: Finding | Run,
+    source: Finding | Run,
     recipe: ClusterRecipe | None = None,
     *,
     layer: str | None = None,
@@ -28,7 +28,7 @@ def recluster(
     provenance from which it was made, and can be saved in the old one's place with `run.save`. Options as in
     `RootCauses`.
     """
-    finding = found[NAME] if isinstance(found, Run) else found
+    finding = source[NAME] if isinstance(source, Run) else source
     images = ErrorImages.of_finding(finding)
     study = study_root_causes(images, recipe, layer=layer, replicates=replicates, seed=seed)
     parts = finding_parts(images, study, stable=stable, pictures=pictures, seed=seed)

@@ -25,23 +25,23 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     >>> [step.probe.__name__ for step in steps({"quantile": 0.8, "linkage": "average", "select": {"budget": 50}})]
     ['Errors', 'RootCauses', 'UnsafeSet']
     """
-    own = dict(options)
-    select = own.pop("select", None)
-    errors = Step.of(Errors, **{name: own.pop(name) for name in OF_ERRORS if name in own})
-    causes = Step(RootCauses, complete_options(RootCauses, own), RootCauses.split, {"errors": errors})
+    remaining = dict(options)
+    select = remaining.pop("select", None)
+    errors = Step.of(Errors, **{name: remaining.pop(name) for name in OF_ERRORS if name in remaining})
+    causes = Step(RootCauses, complete_options(RootCauses, remaining), RootCauses.split, {"errors": errors})
     causes.try_options()
     return [errors, causes, *([] if select is None else [_selecting(select, causes)])]
 
 
-def _selecting(given: Any, causes: Step) -> Step:
-    if not isinstance(given, Mapping):
+def _selecting(select: Any, causes: Step) -> Step:
+    if not isinstance(select, Mapping):
         raise ConfigError(
-            f"select is {given!r}: expected a split and a number of images, as {{from: pool, budget: 200}}"
+            f"select is {select!r}: expected a split and a number of images, as {{from: pool, budget: 200}}"
         )
-    split = given.get("from", UnsafeSet.split)
+    split = select.get("from", UnsafeSet.split)
     if not isinstance(split, str) or not split:
         raise ConfigError(f"select takes images from {split!r}: expected the name of a split, as {{from: pool}}")
-    options = complete_options(UnsafeSet, {name: value for name, value in given.items() if name != "from"})
+    options = complete_options(UnsafeSet, {name: value for name, value in select.items() if name != "from"})
     if options["clustering"]:
         raise ConfigError("select takes no clustering: the options of the clusters stand beside it")
     if causes.options["keep"] == "none":

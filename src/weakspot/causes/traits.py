@@ -18,7 +18,7 @@ CHANCE = 0.05
 _LARGEST = 50
 """More images than these are judged as so few: by chance, fewer vary less, so this errs on the safe side."""
 _DRAWS = 1999
-_TOLD = 3
+_MOST_NAMED = 3
 
 
 def disagreement(values: np.ndarray, kind: Kind) -> Floats:
@@ -29,25 +29,25 @@ def disagreement(values: np.ndarray, kind: Kind) -> Floats:
     >>> disagreement(np.array([1.0, 2.0, 3.0]), "number").item(), disagreement(np.array([0, 0, 1]), "category").item()
     (1.0, 0.6666666666666666)
     """
-    known = ~np.isnan(values)
-    count = known.sum(-1).astype(np.float64)
+    has_value = ~np.isnan(values)
+    count = has_value.sum(-1).astype(np.float64)
     pairs = np.where(count > 1, count * (count - 1), np.nan)
     if kind == "category":
         return np.asarray((count**2 - _equal_pairs(values)) / pairs)
     if kind == "angle":
-        turned = np.where(known, np.exp(1j * np.deg2rad(values)), 0)
+        turned = np.where(has_value, np.exp(1j * np.deg2rad(values)), 0)
         return np.asarray((count**2 - np.abs(turned.sum(-1)) ** 2) / pairs)
-    mean = np.where(known, values, 0).sum(-1, keepdims=True) / np.maximum(count, 1)[..., None]
-    return np.asarray(np.square(np.where(known, values - mean, 0)).sum(-1) * count / pairs)
+    mean = np.where(has_value, values, 0).sum(-1, keepdims=True) / np.maximum(count, 1)[..., None]
+    return np.asarray(np.square(np.where(has_value, values - mean, 0)).sum(-1) * count / pairs)
 
 
 def _equal_pairs(values: np.ndarray) -> Floats:
     """How many ordered pairs, each with itself too, are of one category; not a number is no category."""
     ordered = np.sort(values, axis=-1)
     new = np.concatenate([np.ones((*ordered.shape[:-1], 1), dtype=bool), ordered[..., 1:] != ordered[..., :-1]], -1)
-    place = np.arange(ordered.shape[-1])
-    since = np.maximum.accumulate(np.where(new, place, 0), axis=-1)  # where the run of equal ones begins
-    return np.asarray(np.where(np.isnan(ordered), 0, 2 * (place - since) + 1).sum(-1, dtype=np.float64))
+    index = np.arange(ordered.shape[-1])
+    since = np.maximum.accumulate(np.where(new, index, 0), axis=-1)  # where the run of equal ones begins
+    return np.asarray(np.where(np.isnan(ordered), 0, 2 * (index - since) + 1).sum(-1, dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def shared_traits(parameters: Parameters, clusters: Sequence[np.ndarray], *, see
     whole = _dispersions(parameters, parameters.values)
     drawn: dict[int, Floats] = {}
     for number, members in enumerate(clusters):
-        own = parameters.values[members]
-        reduction[number] = _reduction(_dispersions(parameters, own), whole)
-        typical[number] = [typical_value(column, kind) for column, kind in zip(own.T, parameters.kinds, strict=True)]
+        values = parameters.values[members]
+        reduction[number] = _reduction(_dispersions(parameters, values), whole)
+        typical[number] = [typical_value(column, kind) for column, kind in zip(values.T, parameters.kinds, strict=True)]
         size = min(len(members), _LARGEST)
         if size not in drawn and len(parameters):
             drawn[size] = chance_reductions(parameters, size, draws=max(_DRAWS, 40 * len(clusters)), seed=seed)
@@ -121,27 +121,27 @@ def chance_reductions(parameters: Parameters, size: int, *, draws: int, seed: in
     images = len(parameters.values)
     places = np.random.default_rng([seed, size]).integers(images, size=(draws, size))
     whole = _dispersions(parameters, parameters.values)
-    found = [
+    reductions = [
         _reduction(disagreement(parameters.values[:, n][places], kind), np.full(draws, whole[n]))
         for n, kind in enumerate(parameters.kinds)
     ]
-    return np.stack(found, axis=1)
+    return np.stack(reductions, axis=1)
 
 
-def adjusted_chance(found: Floats, drawn: Floats) -> Floats:
+def adjusted_chance(reductions: Floats, drawn: Floats) -> Floats:
     """How probable it is that any parameter is reduced as improbably as this one, for each parameter.
 
     found: reductions, (parameters,). drawn: the same of random images, (draws, parameters).
     """
-    found, drawn = (np.where(np.isnan(values), -np.inf, values) for values in (found, drawn))
+    reductions, drawn = (np.where(np.isnan(values), -np.inf, values) for values in (reductions, drawn))
     draws = len(drawn)
     ordered = np.sort(drawn, axis=0)
-    own = np.empty(len(found))
+    probability = np.empty(len(reductions))
     least = np.ones(draws)
-    for n in range(len(found)):
-        own[n] = (1 + draws - np.searchsorted(ordered[:, n], found[n])) / (draws + 1)
+    for n in range(len(reductions)):
+        probability[n] = (1 + draws - np.searchsorted(ordered[:, n], reductions[n])) / (draws + 1)
         least = np.minimum(least, (draws - np.searchsorted(ordered[:, n], drawn[:, n])) / draws)
-    return np.asarray((1 + np.searchsorted(np.sort(least), own, side="right")) / (draws + 1))
+    return np.asarray((1 + np.searchsorted(np.sort(least), probability, side="right")) / (draws + 1))
 
 
 def typical_value(values: np.ndarray, kind: Kind) -> float:
@@ -150,42 +150,42 @@ def typical_value(values: np.ndarray, kind: Kind) -> float:
     >>> round(typical_value(np.array([350.0, 20.0]), "angle"), 6)
     5.0
     """
-    known = values[~np.isnan(values)]
-    if not len(known):
+    measured = values[~np.isnan(values)]
+    if not len(measured):
         return float("nan")
     if kind == "angle":
-        return float(np.rad2deg(np.angle(np.exp(1j * np.deg2rad(known)).mean())) % 360)
+        return float(np.rad2deg(np.angle(np.exp(1j * np.deg2rad(measured)).mean())) % 360)
     if kind == "category":
-        return float(np.bincount(known.astype(np.int64)).argmax())
-    return float(known.mean())
+        return float(np.bincount(measured.astype(np.int64)).argmax())
+    return float(measured.mean())
 
 
-def told_traits(traits: SharedTraits, cluster: int, members: np.ndarray) -> str:
+def traits_text(traits: SharedTraits, cluster: int, members: np.ndarray) -> str:
     """What the images of a cluster share, in words, the most reduced parameters first."""
     order = np.argsort(-traits.reduction[cluster], kind="stable")
     shared = [number for number in order.tolist() if traits.shared[cluster, number]]
-    return "; ".join(_told(traits.parameters, number, members) for number in shared[:_TOLD])
+    return "; ".join(_trait_text(traits.parameters, number, members) for number in shared[:_MOST_NAMED])
 
 
-def _told(parameters: Parameters, number: int, members: np.ndarray) -> str:
+def _trait_text(parameters: Parameters, number: int, members: np.ndarray) -> str:
     name, kind, everywhere = parameters.names[number], parameters.kinds[number], parameters.values[:, number]
-    own = everywhere[members]
-    typical = typical_value(own, kind)
+    inside = everywhere[members]
+    typical = typical_value(inside, kind)
     if kind == "angle":
         return f"{name} near {typical:.0f}°"
     if kind == "category":
-        shares = [float(np.mean(values == typical)) for values in (own, everywhere)]
+        shares = [float(np.mean(values == typical)) for values in (inside, everywhere)]
         return f"{name} {parameters.categories[number][int(typical)]!r} in {shares[0]:.0%} instead of {shares[1]:.0%}"
     mean, spread = np.nanmean(everywhere), np.nanstd(everywhere)
     if abs(typical - mean) >= spread / 2:
         return f"{name} {typical:.2g} instead of {mean:.2g} on average"
-    return f"{name} near {typical:.2g} (± {np.nanstd(own):.2g} instead of ± {spread:.2g})"
+    return f"{name} near {typical:.2g} (± {np.nanstd(inside):.2g} instead of ± {spread:.2g})"
 
 
-def told_border(kinds: Sequence[str]) -> str:
+def border_text(kinds: Sequence[str]) -> str:
     """The two classes between which most of the errors lie, in either direction; nothing where there are no such.
 
-    >>> told_border(["left → right", "right → left", "top → left"])
+    >>> border_text(["left → right", "right → left", "top → left"])
     'between left and right'
     """
     pairs = Counter(tuple(sorted(kind.split(" → "))) for kind in kinds if kind.count(" → ") == 1)

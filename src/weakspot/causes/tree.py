@@ -67,11 +67,11 @@ def cluster_scores(distances: np.ndarray, tree: np.ndarray, *, most: int = 150) 
     sums = _block_sums(distances, labels)
     within = sums.diagonal() / np.maximum(sizes - 1, 1)  # |C| · mean distance of two images of C
     scores = np.empty(largest - 1)
-    place = {int(node): index for index, node in enumerate(nodes)}
+    index_of = {int(node): index for index, node in enumerate(nodes)}
     for clusters in range(largest, 1, -1):
         scores[clusters - 2] = within.sum() / (images * clusters)
-        one, other = (place.pop(int(node)) for node in tree[images - clusters, :2])
-        place[2 * images - clusters] = one
+        one, other = (index_of.pop(int(node)) for node in tree[images - clusters, :2])
+        index_of[2 * images - clusters] = one
         sums[one] += sums[other]
         sums[:, one] += sums[:, other]
         sizes[one] += sizes[other]

@@ -139,8 +139,8 @@ class UnsafeSet(Probe):
         if self._worst is None:
             return None
         word, number = self._worst.split()
-        place = int(number)
-        return OneOutput((2 * place, 2 * place + 1) if word == "keypoint" else (place,))
+        output = int(number)
+        return OneOutput((2 * output, 2 * output + 1) if word == "keypoint" else (output,))
 
     @property
     def needs(self) -> Needs:
@@ -157,8 +157,8 @@ class UnsafeSet(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep the heat map, the prediction and a small picture."""
-        found, made = seen.relevance(self.attribution), self._errors
-        columns = columns_of(found, "auto", made.positions, unit_length=made.unit_length)
+        relevance, made = seen.relevance(self.attribution), self._errors
+        columns = columns_of(relevance, "auto", made.positions, unit_length=made.unit_length)
         columns["prediction"] = seen.predicted.reshape(len(seen.ids), -1).cpu().numpy()
         if seen.batch.targets is not None and self.setting.task not in NUMERIC:
             columns["target"] = seen.targets.reshape(len(seen.ids), -1).long().cpu().numpy()
@@ -205,8 +205,8 @@ class UnsafeSet(Probe):
         if self._worst is not None:
             counts &= self._errors.kinds == self._worst
         members = np.flatnonzero(counts)
-        place, far = nearest_members(maps, self._errors.heat_maps[self._layer].select(members))
-        return numbers[members[place]], far
+        nearest, far = nearest_members(maps, self._errors.heat_maps[self._layer].select(members))
+        return numbers[members[nearest]], far
 
     @cached_property
     def _limit(self) -> float:
@@ -241,10 +241,10 @@ class UnsafeSet(Probe):
             return {}
         labelled = "target" in rows and bool((_at(rows, "target", places) >= 0).all())  # −1: no label
         column, kind = ("target", "true") if labelled else ("prediction", "predicted")
-        found = one_class_clusters(clusters, list(map(str, _at(rows, column, places).tolist())))
-        named = f": {', '.join(map(str, found))}; add images of the other classes to them" if found else ""
+        one_class = one_class_clusters(clusters, list(map(str, _at(rows, column, places).tolist())))
+        named = f": {', '.join(map(str, one_class))}; add images of the other classes to them" if one_class else ""
         about = f"clusters whose chosen images, two or more, all have one {kind} class{named}"
-        return {"one_class_clusters": Estimate(len(found), about=about)}
+        return {"one_class_clusters": Estimate(len(one_class), about=about)}
 
     def _summary(self, far: np.ndarray, chosen: np.ndarray, budget: int) -> dict[str, Estimate]:
         near = int((far <= self._limit).sum())

@@ -44,8 +44,8 @@ def unsafe_set(
     quotas = cluster_quotas(sizes, min(budget, len(near)))
     rank = np.zeros(len(near), dtype=np.int64)
     for cluster in range(1, len(quotas) + 1):
-        own = clusters[near] == cluster
-        rank[own] = np.arange(own.sum())
+        in_cluster = clusters[near] == cluster
+        rank[in_cluster] = np.arange(in_cluster.sum())
     within = rank < quotas[clusters[near] - 1]
     spare = np.flatnonzero(~within)[: max(0, min(budget, len(near)) - int(within.sum()))]
     return np.asarray(near[np.sort(np.concatenate([np.flatnonzero(within), spare]))])
@@ -53,15 +53,15 @@ def unsafe_set(
 
 def nearest_members(heat_maps: HeatMapRows, members: HeatMapRows) -> tuple[Labels, Distances]:
     """For each heat map the place of the nearest of `members`, and its distance; in memory that does not grow."""
-    place = np.empty(len(heat_maps), dtype=np.int64)
+    nearest = np.empty(len(heat_maps), dtype=np.int64)
     far = np.empty(len(heat_maps), dtype=np.float32)
     step = max(1, (64 << 20) // max(1, 4 * len(members)))
     for start in range(0, len(heat_maps), step):
         some = np.arange(start, min(start + step, len(heat_maps)))
         between = distances_between(heat_maps.select(some), members)
-        place[some] = between.argmin(1)
-        far[some] = between[np.arange(len(some)), place[some]]
-    return place, far
+        nearest[some] = between.argmin(1)
+        far[some] = between[np.arange(len(some)), nearest[some]]
+    return nearest, far
 
 
 def distance_limit(distances: np.ndarray, clusters: np.ndarray, quantile: float) -> float:
@@ -73,13 +73,13 @@ def distance_limit(distances: np.ndarray, clusters: np.ndarray, quantile: float)
     >>> distance_limit(np.abs(points[:, None] - points), np.array([1, 1, 1, 0]), 1.0)
     2.0
     """
-    found = []
+    nearest = []
     for cluster in np.unique(clusters[clusters != ALONE]):
         members = np.flatnonzero(clusters == cluster)
         if len(members) > 1:
             within = distances[np.ix_(members, members)] + np.diag(np.full(len(members), np.inf))
-            found.append(within.min(1))
-    return float(np.quantile(np.concatenate(found), quantile)) if found else 0.0
+            nearest.append(within.min(1))
+    return float(np.quantile(np.concatenate(nearest), quantile)) if nearest else 0.0
 
 
 def one_class_clusters(clusters: np.ndarray, classes: Sequence[Any] | np.ndarray) -> list[int]:
@@ -90,5 +90,7 @@ def one_class_clusters(clusters: np.ndarray, classes: Sequence[Any] | np.ndarray
     >>> one_class_clusters(np.array([1, 1, 2, 2, 3]), ["cat", "cat", "cat", "dog", "dog"])
     [1]
     """
-    own = {int(cluster): Counter(np.asarray(classes)[clusters == cluster].tolist()) for cluster in np.unique(clusters)}
-    return [cluster for cluster, found in own.items() if len(found) == 1 and found.total() > 1]
+    counts_of = {
+        int(cluster): Counter(np.asarray(classes)[clusters == cluster].tolist()) for cluster in np.unique(clusters)
+    }
+    return [cluster for cluster, counts in counts_of.items() if len(counts) == 1 and counts.total() > 1]
