@@ -2,7 +2,7 @@
 
 from weakspot import Subject, examine
 from weakspot.classes import pair_confusion, pair_values
-from weakspot.classes.groups import GroupFairness
+from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.probes import ClassPairs
 from weakspot.data import digits
 from weakspot.statistics import spearman

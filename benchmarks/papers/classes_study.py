@@ -17,7 +17,7 @@ from measuring import machine
 
 from weakspot import Execution, Finding, Subject, examine
 from weakspot.classes import pair_values
-from weakspot.classes.class_coverage import CRITERIA, ClassCoverage, ClassGauge, ClassRanges
+from weakspot.classes.coverage_probes import CRITERIA, ClassCoverage, ClassGauge, ClassRanges
 from weakspot.classes.probes import ClassPairs
 from weakspot.core.source import Source
 from weakspot.statistics import average_precision, cost_effectiveness

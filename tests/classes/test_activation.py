@@ -3,7 +3,6 @@ import pytest
 from scipy.sparse import csr_array
 
 from tests.references import classes as reference
-from weakspot.classes import activation as module
 from weakspot.classes import (
     activation_counts,
     activation_probability,
@@ -13,6 +12,7 @@ from weakspot.classes import (
     neuron_coverage,
     rankable_classes,
 )
+from weakspot.classes import metrics_activation as module
 from weakspot.core.errors import DataError
 
 

@@ -11,7 +11,7 @@ from weakspot.classes import (
     triplet_bias,
     worst_third_classes,
 )
-from weakspot.classes import bias as module
+from weakspot.classes import metrics_bias as module
 from weakspot.core.errors import ConfigError, DataError
 
 

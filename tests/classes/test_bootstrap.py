@@ -10,7 +10,7 @@ from weakspot.classes import (
     class_members,
     pair_values,
 )
-from weakspot.classes import bootstrap as module
+from weakspot.classes import metrics_bootstrap as module
 from weakspot.core.errors import ConfigError, DataError
 
 NEURONS = 60

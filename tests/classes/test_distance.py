@@ -5,7 +5,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from tests.references import classes as reference
 from weakspot.classes import activation_distance, class_tree
-from weakspot.classes import distance as module
+from weakspot.classes import metrics_distance as module
 from weakspot.core.errors import DataError
 
 
@@ -79,7 +79,7 @@ def test_tree_needs_distances(distance: list[list[float]]) -> None:
 
 @pytest.mark.parametrize("normalise", [False, True])
 def test_counts_divided_block_by_block_are_probabilities(normalise, monkeypatch):
-    monkeypatch.setattr("weakspot.classes.distance._BLOCK_BYTES", 8 * 20 * 3)  # three classes at a time
+    monkeypatch.setattr("weakspot.classes.metrics_distance._BLOCK_BYTES", 8 * 20 * 3)  # three classes at a time
     generator = np.random.default_rng(8)
     images = np.array([9, 200, 31, 0, 7, 64, 12, 255])
     counts = generator.binomial(images[:, None], generator.random((8, 20))).astype(np.uint8)

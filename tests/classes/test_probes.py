@@ -10,8 +10,8 @@ from torch import nn
 
 from tests.references import classes as reference
 from weakspot import Execution, Plan, Run, Subject, examine
-from weakspot.classes.class_coverage import ClassCoverage, ClassGauge, ClassRanges
-from weakspot.classes.groups import GroupFairness
+from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge, ClassRanges
+from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.probes import ClassPairs
 from weakspot.classes.room import steps
 from weakspot.core.errors import ConfigError, DataError, SubjectError

@@ -15,7 +15,6 @@ from weakspot.classes import (
     label_coincidence,
     output_soft_confusion,
     pair_confusion,
-    soft_confusion,
 )
 from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
 from weakspot.classes.room import steps
@@ -53,7 +52,7 @@ def test_soft_confusion_equals_the_plain_definition_in_any_order_and_block(task,
     found = output_soft_confusion(outputs, members_of(sets), task=task, scores="logits")
     probability = reference.probabilities(outputs.tolist(), several=task == "multilabel")
     np.testing.assert_allclose(found, reference.soft_confusion(probability, sets, 5), rtol=1e-12)
-    monkeypatch.setattr(soft_confusion, "_BLOCK_BYTES", 8 * 5 * 7)  # seven images at a time
+    monkeypatch.setattr("weakspot.classes.metrics_confusion._BLOCK_BYTES", 8 * 5 * 7)  # seven images at a time
     order = np.random.default_rng(0).permutation(90)
     shuffled = members_of([sets[place] for place in order])
     again = output_soft_confusion(outputs[order], shuffled, task=task, scores="logits", rank=order)

@@ -12,8 +12,8 @@ from weakspot.classes import (
     images_to_label,
     neuron_coverage,
 )
-from weakspot.classes.study import Ranking
-from weakspot.classes.telling import ranking_summary
+from weakspot.classes.analysis import Ranking
+from weakspot.classes.finding_parts import ranking_summary
 from weakspot.core.errors import DataError
 from weakspot.statistics import Detection, cohens_d, difference_interval, effect_size_class, wilson_interval
 

@@ -8,32 +8,37 @@ from typing import TYPE_CHECKING
 from weakspot.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from weakspot.classes.activation import activation_counts, activation_probability, neural_paths, neuron_coverage
-    from weakspot.classes.bias import (
+    from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge, ClassRanges
+    from weakspot.classes.group_probes import GroupFairness
+    from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
+    from weakspot.classes.metrics_activation import (
+        activation_counts,
+        activation_probability,
+        neural_paths,
+        neuron_coverage,
+    )
+    from weakspot.classes.metrics_bias import (
         average_bias,
         average_confusion_disparity,
         bias_errors,
         triplet_bias,
         worst_third_classes,
     )
-    from weakspot.classes.bootstrap import DistanceEstimate, bootstrap_distance
-    from weakspot.classes.class_coverage import ClassCoverage, ClassGauge, ClassRanges
-    from weakspot.classes.confusion import (
+    from weakspot.classes.metrics_bootstrap import DistanceEstimate, bootstrap_distance
+    from weakspot.classes.metrics_confusion import (
         confusion_errors,
         label_coincidence,
+        output_soft_confusion,
         pair_confusion,
         type1_confusion,
         type2_confusion,
     )
-    from weakspot.classes.distance import activation_distance, class_tree
-    from weakspot.classes.fairness import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
-    from weakspot.classes.groups import GroupFairness
-    from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
+    from weakspot.classes.metrics_coverage import ClassSeparation, class_separation
+    from weakspot.classes.metrics_distance import activation_distance, class_tree
+    from weakspot.classes.metrics_groups import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
     from weakspot.classes.pairs import cutoff_score, most_suspicious, pair_classes, pair_values, suspicious
     from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
     from weakspot.classes.selection import Selected, images_to_label
-    from weakspot.classes.separation import ClassSeparation, class_separation
-    from weakspot.classes.soft_confusion import output_soft_confusion
 
 __all__ = [
     "AccuracyGaps",
@@ -84,19 +89,19 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     "weakspot.classes",
     {
-        "activation": "activation_counts activation_probability neural_paths neuron_coverage",
-        "bias": "average_bias average_confusion_disparity bias_errors triplet_bias worst_third_classes",
-        "bootstrap": "DistanceEstimate bootstrap_distance",
-        "class_coverage": "ClassCoverage ClassGauge ClassRanges",
-        "confusion": "confusion_errors label_coincidence pair_confusion type1_confusion type2_confusion",
-        "distance": "activation_distance class_tree",
-        "fairness": "AccuracyGaps GroupAccuracy accuracy_gaps group_accuracy",
-        "groups": "GroupFairness",
+        "coverage_probes": "ClassCoverage ClassGauge ClassRanges",
+        "group_probes": "GroupFairness",
         "membership": "Members class_members class_sizes rankable_classes",
+        "metrics_activation": "activation_counts activation_probability neural_paths neuron_coverage",
+        "metrics_bias": "average_bias average_confusion_disparity bias_errors triplet_bias worst_third_classes",
+        "metrics_bootstrap": "DistanceEstimate bootstrap_distance",
+        "metrics_confusion": "confusion_errors label_coincidence output_soft_confusion pair_confusion "
+        "type1_confusion type2_confusion",
+        "metrics_coverage": "ClassSeparation class_separation",
+        "metrics_distance": "activation_distance class_tree",
+        "metrics_groups": "AccuracyGaps GroupAccuracy accuracy_gaps group_accuracy",
         "pairs": "cutoff_score most_suspicious pair_classes pair_values suspicious",
         "probes": "ClassPairs ImagesToLabel OutputPairs",
         "selection": "Selected images_to_label",
-        "separation": "ClassSeparation class_separation",
-        "soft_confusion": "output_soft_confusion",
     },
 )

@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 from torch import Tensor
 
+from weakspot.classes.analysis import Images, Study
 from weakspot.classes.membership import class_members, images_of
+from weakspot.classes.metrics_confusion import output_soft_confusion
 from weakspot.classes.pairs import most_suspicious, pair_classes
 from weakspot.classes.selection import likeliest
-from weakspot.classes.soft_confusion import output_soft_confusion
-from weakspot.classes.study import Images, Study
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Picture
 from weakspot.core.observation import Observation, Setting

@@ -5,15 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.classes import outputs as declared
-from weakspot.classes.activation import neural_paths
-from weakspot.classes.bias import Near
-from weakspot.classes.membership import class_sizes, rankable_classes
-from weakspot.classes.pairs import Cutoff, suspicious
-from weakspot.classes.prediction_store import Seen, answers, neural_path
-from weakspot.classes.selection import images_to_label
-from weakspot.classes.study import study_outputs, study_pairs, true_confusion
-from weakspot.classes.telling import (
+from weakspot.classes import finding_outputs as declared
+from weakspot.classes.analysis import study_outputs, study_pairs, true_confusion
+from weakspot.classes.finding_parts import (
     figure_arrays,
     named_pairs,
     output_arrays,
@@ -23,6 +17,12 @@ from weakspot.classes.telling import (
     summary,
     truth_summary,
 )
+from weakspot.classes.membership import class_sizes, rankable_classes
+from weakspot.classes.metrics_activation import neural_paths
+from weakspot.classes.metrics_bias import Near
+from weakspot.classes.pairs import Cutoff, suspicious
+from weakspot.classes.prediction_store import Seen, answers, neural_path
+from weakspot.classes.selection import images_to_label
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.layers import Side

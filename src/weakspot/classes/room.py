@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weakspot.classes.class_coverage import ClassCoverage, ClassGauge
-from weakspot.classes.groups import GroupFairness
+from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge
+from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
 from weakspot.core.errors import ConfigError
 from weakspot.core.probe import Probe, complete_options

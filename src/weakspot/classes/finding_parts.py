@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weakspot.classes.bias import Near, worst_beside, worst_third_classes
-from weakspot.classes.confusion import pair_confusion
-from weakspot.classes.distance import class_tree
+from weakspot.classes.analysis import OutputStudy, PairStudy, Ranking, Study
+from weakspot.classes.metrics_bias import Near, worst_beside, worst_third_classes
+from weakspot.classes.metrics_confusion import pair_confusion
+from weakspot.classes.metrics_distance import class_tree
 from weakspot.classes.pairs import pair_classes, pair_values, suspicious
-from weakspot.classes.study import OutputStudy, PairStudy, Ranking, Study
 from weakspot.core.finding import Estimate
 from weakspot.statistics import wilson_interval
 

@@ -1,4 +1,4 @@
-"""Fairness seen from outside: does accuracy differ between groups of images, and how surely?"""
+"""Groups of images: how accuracy differs between them, how surely, and how differently the network treats them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from weakspot.classes.metrics_bias import Near, limit_of, triplet_scores
 from weakspot.core.errors import DataError
 from weakspot.statistics import Interval, difference_interval, wilson_interval
 
@@ -82,3 +83,17 @@ def accuracy_gaps(accuracy: GroupAccuracy, *, confidence: float = 0.95) -> Accur
     difference = correct[0] / images[0] - correct[1] / images[1]
     largest = np.argsort(-difference, kind="stable")
     return AccuracyGaps(pairs[largest], difference[largest], low[largest], high[largest])
+
+
+def group_bias(distance: Floats, pairs: Whole, groups: int, *, near: Near) -> tuple[Floats, Whole]:
+    """Average bias of pairs of groups over all classes, and the class with the highest bias, −1 where none counts.
+
+    distance: between groups and classes, the groups first. pairs: pairs × 2, numbers of groups.
+    """
+    limit = limit_of(distance, near)
+    average, worst = np.zeros(len(pairs)), np.full(len(pairs), -1)
+    for place, pair in enumerate(pairs):
+        scores = triplet_scores(distance, pair[None], limit)[0, groups:]
+        if not np.isnan(scores).all():
+            average[place], worst[place] = np.nansum(scores) / scores.size, np.nanargmax(scores)
+    return average, worst

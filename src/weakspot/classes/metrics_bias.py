@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from weakspot.classes.confusion import pair_confusion
+from weakspot.classes.metrics_confusion import pair_confusion
 from weakspot.classes.pairs import Cutoff, checked_square, checked_symmetric, pair_values, suspicious
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.statistics import Detection, detection

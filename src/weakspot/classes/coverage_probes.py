@@ -4,17 +4,16 @@ Neuron coverage per image, compared between classes by effect size; and the crit
 bounds profiled on the training images of the same class.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from weakspot.classes import outputs as declared
+from weakspot.classes import finding_outputs as declared
 from weakspot.classes.membership import class_members
+from weakspot.classes.metrics_coverage import class_coverage, class_entries, class_separation, most_active
 from weakspot.classes.prediction_store import class_names
-from weakspot.classes.separation import class_separation
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
@@ -22,12 +21,11 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
-from weakspot.core.taps import Layers, Layout, Tap
+from weakspot.core.taps import Layers, Tap
 from weakspot.statistics import pairwise_cohens_d
 
 CRITERIA = ("k_multisection", "boundary", "strong_activation", "top_neurons")
 BINS = 100
-_BLOCK = 1024
 
 
 class ClassCoverage(Probe):
@@ -204,42 +202,3 @@ class ClassGauge(Probe):
             table={"class": np.array(names), "images": np.array([own.size for own in places]), **columns},
             arrays=histograms,
         )
-
-
-def class_entries(targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Every image with each of its classes: places of the images, and numbers of the classes.
-
-    >>> [part.tolist() for part in class_entries(torch.tensor([[1, 0, 1], [0, 1, 0]]))]
-    [[0, 0, 1], [0, 2, 1]]
-    """
-    if targets.ndim == 1:
-        return torch.arange(len(targets), device=targets.device), targets.long()
-    image, number = targets.nonzero(as_tuple=True)
-    return image, number
-
-
-def most_active(values: Tensor, layout: Layout) -> Tensor:
-    """The neuron of each layer with the highest value, (samples, layers); the first of equals."""
-    widths = np.bincount(layout.layer_of).tolist()
-    return torch.stack([own.argmax(1) for own in values.split(widths, dim=1)], dim=1)
-
-
-def class_coverage(
-    section: np.ndarray, top: np.ndarray, places: np.ndarray, layout: Layout, sections: int
-) -> tuple[float, ...]:
-    """The four shares and the number of patterns of one class; NaN without images."""
-    if not places.size:
-        return (np.nan,) * 4 + (0,)
-    neurons, first = np.arange(layout.neurons), np.flatnonzero(np.diff(layout.layer_of, prepend=-1))
-    reached = np.zeros((layout.neurons, sections + 2), dtype=np.bool_)
-    active = np.zeros(layout.neurons, dtype=np.bool_)
-    for own in _blocks(places):
-        reached[neurons, section[own]] = True
-        active[top[own] + first] = True
-    patterns = len(np.unique(top[places], axis=0))
-    corners = reached[:, [0, -1]]
-    return reached[:, 1:-1].mean(), corners.mean(), corners[:, 1].mean(), active.mean(), patterns
-
-
-def _blocks(places: np.ndarray) -> Iterator[np.ndarray]:
-    return (places[start : start + _BLOCK] for start in range(0, places.size, _BLOCK))

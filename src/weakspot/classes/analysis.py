@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from weakspot.classes.activation import Bits, activation_counts
-from weakspot.classes.bias import Near, average_bias, average_confusion_disparity, bias_errors
-from weakspot.classes.bootstrap import DistanceEstimate, bootstrap_distance
-from weakspot.classes.confusion import label_coincidence, pair_confusion, type1_confusion, type2_confusion
-from weakspot.classes.distance import activation_distance
 from weakspot.classes.membership import Members, class_sizes
+from weakspot.classes.metrics_activation import Bits, activation_counts
+from weakspot.classes.metrics_bias import Near, average_bias, average_confusion_disparity, bias_errors
+from weakspot.classes.metrics_bootstrap import DistanceEstimate, bootstrap_distance
+from weakspot.classes.metrics_confusion import label_coincidence, pair_confusion, type1_confusion, type2_confusion
+from weakspot.classes.metrics_distance import activation_distance
 from weakspot.classes.pairs import Cutoff, pair_values, suspicious
 from weakspot.statistics import CostEffectiveness, Detection, cost_effectiveness, detection, spearman
 

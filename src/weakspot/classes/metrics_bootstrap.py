@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from weakspot.classes.activation import Bits, activation_counts, check_bits, unpacked
-from weakspot.classes.distance import activation_distance
 from weakspot.classes.membership import Members, class_sizes, images_of
+from weakspot.classes.metrics_activation import Bits, activation_counts, check_bits, unpacked
+from weakspot.classes.metrics_distance import activation_distance
 from weakspot.classes.pairs import Cutoff, cutoff_score, pair_values
 from weakspot.core.errors import ConfigError, DataError
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weakspot.classes import outputs as declared
-from weakspot.classes.activation import activation_probability
-from weakspot.classes.bias import Near, limit_of, triplet_scores
-from weakspot.classes.distance import activation_distance
-from weakspot.classes.fairness import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy
+from weakspot.classes import finding_outputs as declared
 from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
+from weakspot.classes.metrics_activation import activation_probability
+from weakspot.classes.metrics_bias import Near
+from weakspot.classes.metrics_distance import activation_distance
+from weakspot.classes.metrics_groups import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy, group_bias
 from weakspot.classes.prediction_store import Seen, answers, neural_path
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
@@ -98,20 +98,6 @@ class GroupFairness(Probe):
         bias, worst = group_bias(distance, pairs, members.shape[1], near=self.near)
         beside = np.array([*seen.named(classes.tolist()), ""])
         return {"distance": distance[pairs[:, 0], pairs[:, 1]], "average_bias": bias, "worst_beside": beside[worst]}
-
-
-def group_bias(distance: np.ndarray, pairs: np.ndarray, groups: int, *, near: Near) -> tuple[np.ndarray, np.ndarray]:
-    """Average bias of pairs of groups over all classes, and the class with the highest bias, −1 where none counts.
-
-    distance: between groups and classes, the groups first. pairs: pairs × 2, numbers of groups.
-    """
-    limit = limit_of(distance, near)
-    average, worst = np.zeros(len(pairs)), np.full(len(pairs), -1)
-    for place, pair in enumerate(pairs):
-        scores = triplet_scores(distance, pair[None], limit)[0, groups:]
-        if not np.isnan(scores).all():
-            average[place], worst[place] = np.nansum(scores) / scores.size, np.nanargmax(scores)
-    return average, worst
 
 
 def metadata_column(seen: Observation, name: str) -> np.ndarray:
