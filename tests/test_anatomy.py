@@ -18,12 +18,9 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 PROBES = [(package, name) for package, names in BUILT_IN.items() for name in names.split()]
 # Public classes that share a name with another one. This list must only shrink: rename a class, and take it out.
 CLASHES = {
-    "Asked",  # coverage/nearest.py, looks/members.py
-    "Case",  # attacks/attack.py, lesions/exporting.py
     "Cell",  # relevance/origins.py, report/tables.py
     "Column",  # core/rows.py, report/tables.py, viewer/columns.py
     "Contrast",  # looks/values.py, relevance/starts.py
-    "Fold",  # lesions/evaluation.py, lesions/folds.py
     "Origin",  # relevance/origins.py, report/provenance.py
     "Outcome",  # attacks/outcome.py, engines/worker.py
     "Part",  # relevance/rules.py, report/view_models.py

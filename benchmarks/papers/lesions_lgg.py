@@ -30,9 +30,9 @@ from weakspot import Execution, Finding, Subject, examine
 from weakspot.core.digest import digest
 from weakspot.core.observation import Batch
 from weakspot.lesions.cases import dice
-from weakspot.lesions.components import adjusted_iou, lesion_components, true_positives
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.measures import RunningSamples
+from weakspot.lesions.metrics import RunningSamples
+from weakspot.lesions.metrics_components import adjusted_iou, lesion_components, true_positives
 from weakspot.lesions.probes import Lesions
 from weakspot.looks import McDropout
 

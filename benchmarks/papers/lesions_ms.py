@@ -23,15 +23,15 @@ import torch
 from lesions_ms_protocol import MODEL_SEEDS, SAMPLES, Fold, all_nets, folds
 from lesions_ms_volumes import MsVolumes, Prepared, make_cases, prepare
 from lesions_tables import device_named, fit_and_score, load_scores, rounded, write_studies
+from lesions_unet import UNet3d, UNetRecipe, train_unet
 from measuring import machine, write
 
 from weakspot import Execution, Finding, Subject, examine
-from weakspot.lesions.evaluation import accuracy_confidence
+from weakspot.lesions.analysis import scored_fold
+from weakspot.lesions.lesion_model import METHODS
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.model import METHODS
+from weakspot.lesions.metrics_evaluation import accuracy_confidence
 from weakspot.lesions.probes import Lesions
-from weakspot.lesions.telling import scored_fold
-from weakspot.lesions.unet import UNet3d, UNetRecipe, train_unet
 
 WIDTHS = (16, 32, 64)
 RECIPE = UNetRecipe(learning_rate=1e-3, patch=(32, 96, 96))

@@ -21,13 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import write
 
 from weakspot import Finding
+from weakspot.lesions.analysis import GRID, mean_curve, scored_fold, scores_finding
 from weakspot.lesions.baselines import DIRECT, METASEG
-from weakspot.lesions.comparison import GRID, mean_curve
-from weakspot.lesions.evaluation import Evaluation, Fold, accuracy_confidence, evaluate
 from weakspot.lesions.gcn import Learning, LesionGraph, train_gcn
+from weakspot.lesions.lesion_model import METHODS, fit_lesion_model, uncertainties
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.model import METHODS, fit_lesion_model, uncertainties
-from weakspot.lesions.telling import scored_fold, scores_finding
+from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, accuracy_confidence, evaluate
 from weakspot.statistics.intervals import Interval, percentile_interval
 
 GRAPHS = ("gcn_classification", "gcn_regression")
@@ -97,7 +96,7 @@ def pooled(lesions: LesionSet) -> np.ndarray:
     return np.hstack([mean, np.sqrt(np.maximum(square - mean**2, 0)), size])
 
 
-def fold_of(finding: Finding) -> Fold:
+def fold_of(finding: Finding) -> ScoredFold:
     """The scored lesions of a fold, those of the extra methods too."""
     fold = scored_fold(finding, None)
     arrays = {name: np.asarray(finding.arrays[name]) for name in EXTRA if name in finding.arrays}
@@ -109,10 +108,10 @@ class OverSeeds:
     """Evaluations of one study with several seeds of the lesion model; all resample the same patients."""
 
     seeds: Sequence[Evaluation]
-    folds: Sequence[Sequence[Fold]]
+    folds: Sequence[Sequence[ScoredFold]]
 
     @classmethod
-    def of(cls, runs: Sequence[Sequence[Fold]], *, replicates: int = 1000) -> "OverSeeds":
+    def of(cls, runs: Sequence[Sequence[ScoredFold]], *, replicates: int = 1000) -> "OverSeeds":
         return cls([evaluate(folds, replicates=replicates) for folds in runs], runs)
 
     @property

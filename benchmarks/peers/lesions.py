@@ -19,9 +19,9 @@ from measuring import interleaved, machine, write
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.references import lesions as reference
 
-from weakspot.lesions.components import adjusted_iou, lesion_components
 from weakspot.lesions.gcn import Learning, lesion_graphs, train_gcn
 from weakspot.lesions.graphs import lesion_edges, lesion_nodes, node_features
+from weakspot.lesions.metrics_components import adjusted_iou, lesion_components
 
 SHAPE = (160, 192, 160)
 

@@ -18,7 +18,7 @@ import torch
 from measuring import SHARED, architectures, interleaved, machine, ratio, write
 
 from weakspot.core.subject import Subject
-from weakspot.lesions.measures import RunningSamples
+from weakspot.lesions.metrics import RunningSamples
 from weakspot.looks import McDropout
 
 SHAPE = (1, 1, 24, 128, 128)

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.references import lesions as reference
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.lesions.components import (
+from weakspot.lesions.metrics_components import (
     adjusted_iou,
     lesion_components,
     lesion_geometry,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.references import lesions as reference
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.lesions.evaluation import Fold, accuracy_confidence, evaluate, mean_dice, weighted_areas
-from weakspot.lesions.telling import brier_estimate, dice_estimate
+from weakspot.lesions.estimates import brier_estimate, dice_estimate
+from weakspot.lesions.metrics_evaluation import ScoredFold, accuracy_confidence, evaluate, mean_dice, weighted_areas
 from weakspot.statistics.ranking import auroc
 
 
@@ -46,7 +46,7 @@ def fold(seed, patients=12, each=8):
     voxels = rng.integers(3, 100, len(wrong))
     uncertainty = {"good": good, "poor": poor, "size": 1 / voxels}
     dice = np.append(rng.random(patients), np.nan)
-    return Fold(uncertainty, wrong, np.repeat(names[:-1], each), voxels, names, dice)
+    return ScoredFold(uncertainty, wrong, np.repeat(names[:-1], each), voxels, names, dice)
 
 
 def test_mean_of_the_folds_and_intervals_over_patients():
@@ -68,8 +68,8 @@ def test_an_interval_over_patients_is_wider_where_lesions_of_a_patient_are_alike
     wrong = np.repeat(rng.random(30) < 0.5, 6)
     unsure = np.repeat(wrong[::6] + rng.normal(0, 1, 30), 6)
     names, alone = np.array([f"p{n:02d}" for n in range(30)]), np.array([f"c{n:03d}" for n in range(180)])
-    together = Fold({"m": unsure}, wrong, np.repeat(names, 6), np.ones(180, int), names, np.full(30, np.nan))
-    apart = Fold({"m": unsure}, wrong, alone, np.ones(180, int), alone, np.full(180, np.nan))
+    together = ScoredFold({"m": unsure}, wrong, np.repeat(names, 6), np.ones(180, int), names, np.full(30, np.nan))
+    apart = ScoredFold({"m": unsure}, wrong, alone, np.ones(180, int), alone, np.full(180, np.nan))
     wide, narrow = (np.ptp(evaluate([own], replicates=500).interval["m"]) for own in (together, apart))
     assert wide > 1.8 * narrow
 
@@ -81,7 +81,7 @@ def test_the_interval_covers_as_often_as_it_says():
     for _ in range(100):
         wrong = rng.random(120) < 0.4
         unsure = wrong + rng.normal(0, 1, 120)  # area Φ(1/√2) = 0.7602
-        own = Fold({"m": unsure}, wrong, np.repeat(names, 3), np.ones(120, int), names, np.full(40, np.nan))
+        own = ScoredFold({"m": unsure}, wrong, np.repeat(names, 3), np.ones(120, int), names, np.full(40, np.nan))
         low, high = evaluate([own], replicates=200).interval["m"]
         inside += low <= 0.7602 <= high
     assert 88 <= inside <= 99
@@ -89,7 +89,7 @@ def test_the_interval_covers_as_often_as_it_says():
 
 def small_fold(wrong, owners, unsure):
     patients = np.unique(owners)
-    return Fold(
+    return ScoredFold(
         {"m": np.array(unsure, float)}, np.array(wrong), np.array(owners), np.ones(len(wrong), int), patients,
         np.full(len(patients), np.nan),
     )  # fmt: skip

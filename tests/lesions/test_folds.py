@@ -5,7 +5,7 @@ import json
 import pytest
 
 from weakspot.core.errors import ConfigError, DataError, RunError
-from weakspot.lesions.folds import Fold, load_folds, make_folds, save_folds, trained_on
+from weakspot.lesions.folds import CaseFold, load_folds, make_folds, save_folds, trained_on
 
 CASES = [f"p{patient:02d}_{visit}" for patient in range(21) for visit in "ab"[: 1 + patient % 2]]
 
@@ -40,13 +40,13 @@ def test_nnunets_splits(tmp_path):
     path = tmp_path / "splits_final.json"
     path.write_text(json.dumps([{"train": ["a", "b"], "val": ["c"]}, {"train": ["a", "c"], "val": ["b"]}]))
     folds = load_folds(path)
-    assert folds[0] == Fold(("a", "b"), ("c",), ())
+    assert folds[0] == CaseFold(("a", "b"), ("c",), ())
     assert trained_on(folds) == ("a", "b", "c") and trained_on(folds[:1]) == ("a", "b")
 
 
 def test_what_is_refused(tmp_path):
     with pytest.raises(DataError, match="'a' is in train and in test"):
-        Fold(("a",), ("b",), ("a",))
+        CaseFold(("a",), ("b",), ("a",))
     with pytest.raises(DataError, match="3 patients are too few for 4 folds"):
         make_folds(["a", "b", "c"])
     with pytest.raises(ConfigError, match="count ≥ 2"):

@@ -6,9 +6,9 @@ import torch
 
 from tests.references import lesions as reference
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.lesions.components import lesion_components
 from weakspot.lesions.gcn import GraphConvolution, Learning, LesionGcn, joined, lesion_graphs, train_gcn
 from weakspot.lesions.graphs import lesion_edges, lesion_nodes
+from weakspot.lesions.metrics_components import lesion_components
 
 
 @pytest.fixture

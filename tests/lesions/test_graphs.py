@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 
 from tests.references import lesions as reference
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.lesions.components import lesion_components
 from weakspot.lesions.graphs import LesionNodes, lesion_edges, lesion_nodes, node_features
+from weakspot.lesions.metrics_components import lesion_components
 
 SHAPES = st.one_of(st.tuples(*[st.integers(1, 7)] * 2), st.tuples(*[st.integers(1, 5)] * 3))
 

@@ -16,12 +16,11 @@ from weakspot.core.run import Run
 from weakspot.core.source import Subset
 from weakspot.data.metadata import WithMetadata
 from weakspot.data.sources import ArraySource
-from weakspot.lesions.comparison import evaluation_finding
+from weakspot.lesions.analysis import FIT, LESIONS, SCORES, evaluation_finding, scores_finding
+from weakspot.lesions.lesion_model import LesionModel, calibrate, fold_of
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.model import LesionModel, calibrate, fold_of
+from weakspot.lesions.model_files import load_model, save_model
 from weakspot.lesions.probes import LesionFit, Lesions, Scores
-from weakspot.lesions.storing import load_model, save_model
-from weakspot.lesions.telling import FIT, LESIONS, SCORES, scores_finding
 from weakspot.looks import McDropout
 from weakspot.registry import steps_of
 
@@ -229,7 +228,7 @@ def test_too_few_lesions_give_ranks_and_say_so():
 @pytest.mark.parametrize("method", ["entropy_mean", "metaseg_classification", "metaseg_regression", "gcn_regression"])
 def test_any_method_can_give_the_probability(study, method):
     from weakspot.lesions.gcn import Learning
-    from weakspot.lesions.model import fit_lesion_model
+    from weakspot.lesions.lesion_model import fit_lesion_model
 
     lesions = LesionSet.of(study[LESIONS])
     lesions = replace(lesions, case=np.char.add("other-", lesions.case))  # a model judges other cases

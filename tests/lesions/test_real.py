@@ -9,7 +9,7 @@ import torch
 
 from weakspot import Subject
 from weakspot.lesions.cases import Cutting, case_lesions, dice, z_scored
-from weakspot.lesions.measures import RunningSamples
+from weakspot.lesions.metrics import RunningSamples
 from weakspot.looks import McDropout
 
 

@@ -19,7 +19,7 @@ from weakspot.data.sources import ArraySource
 from weakspot.lesions.probes import Lesions
 from weakspot.lesions.slices import LETTERS, TRUTH, ramp
 from weakspot.lesions.slices import outline_layer as layer_of
-from weakspot.lesions.volume_probe import CaseVolumes
+from weakspot.lesions.volume_probes import CaseVolumes
 from weakspot.lesions.volumes import open_volume, sixteen_bits, turns
 from weakspot.registry import steps_of
 

@@ -7,7 +7,6 @@ from torch.export import Dim, export, save
 from torch.nn import functional as F
 
 from tests.models.test_others import timm, transformers  # noqa: F401 - fixtures
-from weakspot.lesions.unet import UNet3d
 from weakspot.models import load_exported
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
@@ -57,12 +56,6 @@ def test_networks_of_timm(timm, tmp_path):  # noqa: F811
 @pytest.mark.slow
 def test_more_networks_of_timm(timm, tmp_path):  # noqa: F811
     assert_all_the_same(timm, SLOW, tmp_path / "net.pt2")
-
-
-@pytest.mark.parametrize("decomposed", [False, True])
-def test_a_unet(tmp_path, decomposed):
-    torch.manual_seed(0)
-    assert_same(UNet3d(1, 2, widths=(4, 8, 16)), (1, 8, 8, 8), tmp_path / "unet.pt2", decomposed=decomposed)
 
 
 class Unusual(nn.Module):

@@ -11,11 +11,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "pap
 import lesions_tables as tables
 
 from weakspot.core.finding import Finding, table_of
-from weakspot.lesions.evaluation import Fold
 from weakspot.lesions.gcn import Learning, joined
 from weakspot.lesions.graphs import LesionNodes
+from weakspot.lesions.lesion_model import METHODS
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.model import METHODS
+from weakspot.lesions.metrics_evaluation import ScoredFold
 
 
 def made_fold(rng, *, graph_shift, patients=6, lesions=30):
@@ -26,7 +26,9 @@ def made_fold(rng, *, graph_shift, patients=6, lesions=30):
     for method in tables.GRAPHS:
         unsure[method] = unsure[method] + graph_shift * wrong
     names = np.array([f"p{n}" for n in range(patients)])
-    return Fold(unsure, wrong, np.repeat(names, lesions), rng.integers(3, 99, count), names, np.full(patients, 0.7))
+    return ScoredFold(
+        unsure, wrong, np.repeat(names, lesions), rng.integers(3, 99, count), names, np.full(patients, 0.7)
+    )
 
 
 def roc_area(uncertainty, wrong):

@@ -47,12 +47,12 @@ def fit(
     """Train a lesion model on the sampled lesions of cases with known truth, and calibrate it on held-out patients."""
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
+    from weakspot.lesions.analysis import fit_finding
     from weakspot.lesions.gcn import Learning
+    from weakspot.lesions.lesion_model import fit_lesion_model
     from weakspot.lesions.lesion_set import LesionSet, patients_of
-    from weakspot.lesions.model import fit_lesion_model
+    from weakspot.lesions.model_files import save_model
     from weakspot.lesions.probes import check_split
-    from weakspot.lesions.storing import save_model
-    from weakspot.lesions.telling import fit_finding
 
     check_split(split, training_cases=training_cases)
     sampled = [_lesions(Run.open(folder), split) for folder in runs]
@@ -83,8 +83,8 @@ def score(
     from weakspot.cli.printing import print_table
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
-    from weakspot.lesions.storing import load_model
-    from weakspot.lesions.telling import check_alike, scores_finding
+    from weakspot.lesions.analysis import check_alike, scores_finding
+    from weakspot.lesions.model_files import load_model
 
     opened, trained = Run.open(run), load_model(model)
     cut = _lesions(opened, split)
@@ -117,9 +117,8 @@ def evaluate(
     from weakspot.cli.printing import print_table
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
-    from weakspot.lesions.comparison import evaluation_finding
-    from weakspot.lesions.model import METHODS
-    from weakspot.lesions.telling import SCORES
+    from weakspot.lesions.analysis import SCORES, evaluation_finding
+    from weakspot.lesions.lesion_model import METHODS
 
     if method not in METHODS:
         raise ConfigError(f"method {method!r} is not known: choose one of {', '.join(METHODS)}")
@@ -162,9 +161,9 @@ def export(
     from weakspot.cli.room_commands import with_settings
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
-    from weakspot.lesions.exporting import export_cases
+    from weakspot.lesions.analysis import SCORES
+    from weakspot.lesions.export import export_cases
     from weakspot.lesions.probes import Lesions
-    from weakspot.lesions.telling import SCORES
 
     read = with_settings(read_config(config), "lesions", settings)
     step = next(step for step in session.plan_for(read, config.parent, []).steps if step.probe is Lesions)
@@ -190,7 +189,7 @@ def _short(value: Any) -> str:
 
 def _lesions(run: "Run", split: str) -> "Finding":
     from weakspot.core.errors import RunError
-    from weakspot.lesions.telling import LESIONS
+    from weakspot.lesions.analysis import LESIONS
 
     name = LESIONS if split == "test" else f"{LESIONS}-{split}"
     if name not in run:
@@ -203,7 +202,7 @@ def _lesions(run: "Run", split: str) -> "Finding":
 
 def _check_unseen(sampled: Sequence["Finding"], trained_on: Path | None, patient: str | None) -> None:
     """Refuse cases that the network was trained on, as they were listed when sampled or as a file lists them."""
-    from weakspot.lesions.apart import check_unseen
+    from weakspot.lesions.leakage import check_unseen
     from weakspot.lesions.room import case_ids
 
     listed = [] if trained_on is None else case_ids(trained_on)
@@ -216,8 +215,8 @@ def _check_unseen(sampled: Sequence["Finding"], trained_on: Path | None, patient
 def _check_test_apart(runs: Sequence[Path], sampled: Sequence["Finding"], split: str, patient: str | None) -> None:
     """Refuse to learn from cases, or patients, that are test cases of the same Run."""
     from weakspot.core.run import Run
-    from weakspot.lesions.apart import in_both
-    from weakspot.lesions.telling import LESIONS
+    from weakspot.lesions.analysis import LESIONS
+    from weakspot.lesions.leakage import in_both
 
     for folder, finding in zip(runs, sampled, strict=True):
         opened = Run.open(folder)
@@ -230,7 +229,7 @@ def _check_test_apart(runs: Sequence[Path], sampled: Sequence["Finding"], split:
 
 def _alike(sampled: Sequence["Finding"]) -> dict[str, Any]:
     """The options of the sampling, which must be the same in all Runs."""
-    from weakspot.lesions.telling import check_alike
+    from weakspot.lesions.analysis import check_alike
 
     parameters = dict(sampled[0].provenance["parameters"])
     for other in sampled[1:]:

@@ -9,7 +9,7 @@ from weakspot.lazy import lazy_names
 
 if TYPE_CHECKING:
     from weakspot.lesions.probes import LesionFit, Lesions, Scores
-    from weakspot.lesions.volume_probe import CaseVolumes
+    from weakspot.lesions.volume_probes import CaseVolumes
 
 __all__ = [
     "CaseVolumes",
@@ -22,6 +22,6 @@ __getattr__, __dir__ = lazy_names(
     "weakspot.lesions",
     {
         "probes": "LesionFit Lesions Scores",
-        "volume_probe": "CaseVolumes",
+        "volume_probes": "CaseVolumes",
     },
 )

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.lesions.components import (
+from weakspot.lesions.graphs import LesionNodes, lesion_nodes, node_features
+from weakspot.lesions.metrics_components import (
     Labels,
     adjusted_iou,
     lesion_components,
@@ -15,7 +16,6 @@ from weakspot.lesions.components import (
     true_positives,
     voxel_volume,
 )
-from weakspot.lesions.graphs import LesionNodes, lesion_nodes, node_features
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
-class Fold:
+class CaseFold:
     """The cases of one fold: those that train the network, those that train the lesion model, those that test both."""
 
     train: tuple[str, ...]
@@ -38,7 +38,7 @@ class Fold:
 
 def make_folds(
     cases: Sequence[str], *, count: int = 4, validation: float = 0.2, patient: str | None = None, seed: int = 0
-) -> list[Fold]:
+) -> list[CaseFold]:
     """Cut the cases into `count` folds: every case tests one of them; all cases of a patient stay together.
 
     count: 4 in the paper, so that 25 % of the patients test. validation: the share of the remaining patients that is
@@ -58,17 +58,17 @@ def make_folds(
         raise DataError(
             f"{len(patients)} patients are too few for {count} folds with a training, a validation and a test part each"
         )
-    found = []
+    folds = []
     for number in range(count):
         test = patients[number::count]
         rest = np.roll(patients[~np.isin(patients, test)], number)
         parts = {"train": rest[kept:], "validation": rest[:kept], "test": test}
-        chosen = {name: np.isin(owners, own) for name, own in parts.items()}
-        found.append(Fold(**{name: tuple(np.asarray(cases)[own].tolist()) for name, own in chosen.items()}))
-    return found
+        chosen = {name: np.isin(owners, part) for name, part in parts.items()}
+        folds.append(CaseFold(**{name: tuple(np.asarray(cases)[mask].tolist()) for name, mask in chosen.items()}))
+    return folds
 
 
-def save_folds(folds: Sequence[Fold], path: Path) -> None:
+def save_folds(folds: Sequence[CaseFold], path: Path) -> None:
     """Write the folds as JSON; what is there is not replaced."""
     if path.exists():
         raise RunError(f"{path} is there already: remove it, or write elsewhere")
@@ -76,7 +76,7 @@ def save_folds(folds: Sequence[Fold], path: Path) -> None:
     write_text(path, json.dumps(entry, indent=1) + "\n")
 
 
-def load_folds(path: Path) -> list[Fold]:
+def load_folds(path: Path) -> list[CaseFold]:
     """Read folds: what `save_folds` wrote, or nnU-Net's `splits_final.json`, whose folds have no test part."""
     try:
         read = read_json(path)
@@ -88,12 +88,12 @@ def load_folds(path: Path) -> list[Fold]:
         ) from error
 
 
-def _fold(entry: dict[str, list[str]]) -> Fold:
+def _fold(entry: dict[str, list[str]]) -> CaseFold:
     held = entry["validation"] if "validation" in entry else entry["val"]
-    return Fold(tuple(map(str, entry["train"])), tuple(map(str, held)), tuple(map(str, entry.get("test", ()))))
+    return CaseFold(tuple(map(str, entry["train"])), tuple(map(str, held)), tuple(map(str, entry.get("test", ()))))
 
 
-def trained_on(folds: Iterable[Fold]) -> tuple[str, ...]:
+def trained_on(folds: Iterable[CaseFold]) -> tuple[str, ...]:
     """Every case that some network of these folds was trained on.
 
     An ensemble of all folds of a cross-validation knows every case: whatever is to train a lesion model for it must lie

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.lesions.components import Labels
+from weakspot.lesions.metrics_components import Labels
 
 Ints = NDArray[np.int64]
 

@@ -14,13 +14,14 @@ from weakspot.core.probe import complete_options
 from weakspot.core.source import Source
 from weakspot.core.step import Step
 from weakspot.lesions import outputs as declared
-from weakspot.lesions.apart import check_not_learnt, check_unseen, check_untrained
+from weakspot.lesions.analysis import check_alike, fit_finding, ordered, scores_finding
+from weakspot.lesions.case_probes import Gathering, Looking, Sampling
 from weakspot.lesions.cases import Cutting
-from weakspot.lesions.gathering import Gathering, Looking, Sampling
+from weakspot.lesions.estimates import case_summary
 from weakspot.lesions.gcn import Learning, Readout
+from weakspot.lesions.leakage import check_not_learnt, check_unseen, check_untrained
+from weakspot.lesions.lesion_model import LesionModel, Method, fit_lesion_model
 from weakspot.lesions.lesion_set import LesionSet, patients_of
-from weakspot.lesions.model import LesionModel, Method, fit_lesion_model
-from weakspot.lesions.telling import case_summary, check_alike, fit_finding, ordered, scores_finding
 from weakspot.looks.dropout import McDropout
 
 

@@ -9,7 +9,7 @@ from weakspot.core.guarded_open import read_lines
 from weakspot.core.options import shortened
 from weakspot.core.step import Step
 from weakspot.lesions.probes import LesionFit, Lesions, Scores, check_split
-from weakspot.lesions.volume_probe import CaseVolumes
+from weakspot.lesions.volume_probes import CaseVolumes
 from weakspot.looks.samples import sampling
 
 OF_FIT = (

@@ -16,7 +16,7 @@ from weakspot.core.look import Forward, Look
 
 
 @dataclass
-class Asked:
+class MemberRequest:
     """Whose answer is asked for: a member by its place from 0, for these samples; and whether anybody heard it."""
 
     member: int
@@ -33,18 +33,18 @@ class Asked:
         return self.member
 
 
-_asked: ContextVar[Asked | None] = ContextVar("weakspot_member", default=None)
+_asked: ContextVar[MemberRequest | None] = ContextVar("weakspot_member", default=None)
 
 
-def asked() -> Asked | None:
+def asked() -> MemberRequest | None:
     """Whose answer is asked for at the moment; None outside of a `Members` look."""
     return _asked.get()
 
 
 @contextmanager
-def asking(member: int, ids: Sequence[str]) -> Iterator[Asked]:
+def asking(member: int, ids: Sequence[str]) -> Iterator[MemberRequest]:
     """Ask for one member's answer while the block runs."""
-    question = Asked(member, ids)
+    question = MemberRequest(member, ids)
     token = _asked.set(question)
     try:
         yield question

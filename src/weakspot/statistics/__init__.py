@@ -18,6 +18,7 @@ from weakspot.statistics.intervals import (
     difference_interval,
     f1_interval,
     percentile_interval,
+    resampled_counts,
     wilson_interval,
 )
 from weakspot.statistics.ranking import (
@@ -55,6 +56,7 @@ __all__ = [
     "kruskal_wallis",
     "pairwise_cohens_d",
     "percentile_interval",
+    "resampled_counts",
     "spearman",
     "unseen_targets",
     "wilson_interval",

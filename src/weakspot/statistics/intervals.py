@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -110,6 +110,20 @@ def percentile_interval(values: ArrayLike, *, confidence: float = 0.95) -> Inter
     tail = _tail(confidence)
     low, high = np.nanquantile(np.asarray(values, dtype=np.float64), [tail, 1 - tail], axis=0)
     return Interval(low, high)
+
+
+def resampled_counts(size: int, *, seed: int | Sequence[int], replicates: int = 1000) -> NDArray[np.int64]:
+    """How often each of `size` inputs is drawn when as many are drawn with replacement; shape (replicates, size).
+
+    For statistics of weighted inputs, which a product with this matrix gives for all replicates at once (Efron 1979,
+    `efron1979`).
+
+    >>> counts = resampled_counts(3, seed=0, replicates=100)
+    >>> counts.shape, set(counts.sum(1).tolist())
+    ((100, 3), {3})
+    """
+    counts = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=replicates)
+    return np.asarray(counts)
 
 
 def correlation_interval(correlation: ArrayLike, number: int, *, confidence: float = 0.95) -> Interval:

@@ -8,7 +8,7 @@ from weakspot.core.digest import to_json
 from weakspot.core.errors import DataError
 from weakspot.core.files import whole_folder, writing
 from weakspot.core.guarded_open import check_plain, read_json
-from weakspot.lesions.model import LesionModel
+from weakspot.lesions.lesion_model import LesionModel
 
 FORMAT, VERSION = "weakspot-lesion-model", 1
 WEIGHTS, ABOUT = "model.safetensors", "model.json"

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.statistics.intervals import LEAST_RESAMPLED, Interval, percentile_interval
+from weakspot.statistics.intervals import (
+    LEAST_RESAMPLED,
+    Interval,
+    bootstrap_interval,
+    percentile_interval,
+    resampled_counts,
+)
 from weakspot.statistics.ranking import spearman
 
 Floats = NDArray[np.float64]
@@ -79,7 +85,7 @@ def _per_tie(counts: Floats, ends: np.ndarray) -> Floats:
 
 
 @dataclass(frozen=True)
-class Fold:
+class ScoredFold:
     """The scored lesions of one fold's test cases.
 
     uncertainty: by method, (lesions,). patient: of each lesion. voxels: its size. patients: all of the fold, those
@@ -115,7 +121,9 @@ class Evaluation:
         return self.area[one] - self.area[other], _interval(apart, self.few, confidence)
 
 
-def evaluate(folds: Sequence[Fold], *, replicates: int = 1000, seed: int = 0, confidence: float = 0.95) -> Evaluation:
+def evaluate(
+    folds: Sequence[ScoredFold], *, replicates: int = 1000, seed: int = 0, confidence: float = 0.95
+) -> Evaluation:
     """Evaluate every method over the folds: area per fold, mean of the folds, patient-wise bootstrap (Efron 1979)."""
     if not folds or replicates < 1:
         raise ConfigError(f"expected at least one fold and one replicate, got {len(folds)} and {replicates}")
@@ -124,14 +132,14 @@ def evaluate(folds: Sequence[Fold], *, replicates: int = 1000, seed: int = 0, co
     areas: dict[str, Floats] = {}
     replicated: dict[str, Floats] = {}
     for method in methods:
-        own = [accuracy_confidence(fold.uncertainty[method], fold.false_positive).area for fold in folds]
-        areas[method] = np.array(own)
+        per_fold = [accuracy_confidence(fold.uncertainty[method], fold.false_positive).area for fold in folds]
+        areas[method] = np.array(per_fold)
         again = [weighted_areas(f.uncertainty[method], f.false_positive, w) for f, w in zip(folds, drawn, strict=True)]
         replicated[method] = np.mean(again, axis=0)
     few = too_few(folds)
     return Evaluation(
-        {name: float(own.mean()) for name, own in areas.items()},
-        {name: _interval(own, few, confidence) for name, own in replicated.items()},
+        {name: float(per_fold.mean()) for name, per_fold in areas.items()},
+        {name: _interval(values, few, confidence) for name, values in replicated.items()},
         areas,
         {name: _mean_spearman(folds, name) for name in methods},
         replicated,
@@ -141,11 +149,11 @@ def evaluate(folds: Sequence[Fold], *, replicates: int = 1000, seed: int = 0, co
 
 def _interval(replicates: Floats, few: str, confidence: float) -> Interval:
     """Unknown also where it has no width, as for an area of 1: that says nothing of how far it could fall."""
-    found = UNKNOWN if few else percentile_interval(replicates, confidence=confidence)
-    return found if found.low < found.high else UNKNOWN
+    interval = UNKNOWN if few else percentile_interval(replicates, confidence=confidence)
+    return interval if interval.low < interval.high else UNKNOWN
 
 
-def too_few(folds: Sequence[Fold]) -> str:
+def too_few(folds: Sequence[ScoredFold]) -> str:
     """Why resampled patients give no interval, or nothing: of each kind of lesion five must have some, two per fold.
 
     With a single patient who has false positives every replicate has the same ones: no chance is seen at work.
@@ -154,26 +162,26 @@ def too_few(folds: Sequence[Fold]) -> str:
         owners = [len(np.unique(fold.patient[fold.false_positive == wrong])) for fold in folds]
         if sum(owners) < LEAST_RESAMPLED or min(owners) < 2:
             each = ", two in each fold" if len(folds) > 1 else ""
-            found = ", ".join(map(str, owners))
-            return f"no interval: it takes {LEAST_RESAMPLED} patients with {kind} positives{each}, here are {found}"
+            counts = ", ".join(map(str, owners))
+            return f"no interval: it takes {LEAST_RESAMPLED} patients with {kind} positives{each}, here are {counts}"
     return ""
 
 
-def resampled_patients(fold: Fold, replicates: int, seed: Sequence[int]) -> NDArray[np.int64]:
+def resampled_patients(fold: ScoredFold, replicates: int, seed: Sequence[int]) -> NDArray[np.int64]:
     """How often each lesion counts when its fold's patients are drawn anew; shape (replicates, lesions)."""
-    patients, rng = np.unique(fold.patients), np.random.default_rng(seed)
-    counts = rng.multinomial(len(patients), np.full(len(patients), 1 / len(patients)), size=replicates)
+    patients = np.unique(fold.patients)
+    counts = resampled_counts(len(patients), seed=seed, replicates=replicates)
     return np.asarray(counts[:, np.searchsorted(patients, fold.patient)])
 
 
-def _mean_spearman(folds: Sequence[Fold], method: str) -> float:
+def _mean_spearman(folds: Sequence[ScoredFold], method: str) -> float:
     return float(np.mean([spearman(fold.uncertainty[method], fold.voxels) for fold in folds]))
 
 
 def mean_dice(dice: np.ndarray, *, replicates: int = 1000, seed: int = 0) -> tuple[float, Interval]:
     """Mean Dice over patients, with an interval from resampling them; patients whose Dice is NaN are left out."""
-    known = dice[np.isfinite(dice)]
-    if not len(known):
+    compared = dice[np.isfinite(dice)]
+    if not len(compared):
         return float("nan"), UNKNOWN
-    drawn = np.random.default_rng(seed).integers(len(known), size=(replicates, len(known)))
-    return float(known.mean()), percentile_interval(known[drawn].mean(1))
+    interval = bootstrap_interval(lambda drawn: compared[drawn].mean(), len(compared), seed=seed, replicates=replicates)
+    return float(compared.mean()), interval

@@ -18,7 +18,7 @@ from weakspot.core.job import Execution
 from weakspot.core.subject import Subject
 from weakspot.data.nifti import NiftiFolder
 from weakspot.data.nifti_grid import Grid
-from weakspot.lesions.exporting import Case, chosen_rows, export_case, export_cases
+from weakspot.lesions.export import ExportedCase, chosen_rows, export_case, export_cases
 from weakspot.lesions.probes import Lesions
 from weakspot.lesions.slices import PLANES, SKY, UNKNOWN, VERMILION, Scene, Shown, outlines, plane, ramp, slice_sheet
 from weakspot.looks import Flips
@@ -42,7 +42,9 @@ def made_case(orientation="RAS", spacing=(1.5, 1.5, 1.5)):
         "true_positive": np.array([True, False]),
     }
     image = np.random.default_rng(0).normal(size=labels.shape)
-    return Case("k7", columns, labels, {"entropy": np.linspace(0, 1, labels.size).reshape(labels.shape)}, image, grid)
+    return ExportedCase(
+        "k7", columns, labels, {"entropy": np.linspace(0, 1, labels.size).reshape(labels.shape)}, image, grid
+    )
 
 
 @pytest.mark.parametrize("orientation", ["file", "RAS"])
@@ -77,7 +79,7 @@ def test_nothing_is_replaced_and_nothing_is_left_half(tmp_path, monkeypatch):
     with pytest.raises(RunError, match="k7 is there already"):
         export_case(made_case(), tmp_path)
     assert (tmp_path / "k7" / "lesions.csv").read_bytes() == before
-    monkeypatch.setattr("weakspot.lesions.exporting.png", lambda pixels: 1 / 0)
+    monkeypatch.setattr("weakspot.lesions.export.png", lambda pixels: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_case(made_case(), tmp_path / "b")
     assert not any((tmp_path / "b").iterdir())
@@ -86,16 +88,16 @@ def test_nothing_is_replaced_and_nothing_is_left_half(tmp_path, monkeypatch):
 def test_a_table_of_other_lesions_is_refused():
     case = made_case()
     with pytest.raises(DataError, match="lists 2 lesions of 80 voxels, the label map holds 1 of 80"):
-        Case("k7", case.lesions, np.minimum(case.labels, 1), case.maps, case.image, case.grid)
+        ExportedCase("k7", case.lesions, np.minimum(case.labels, 1), case.maps, case.image, case.grid)
     other = np.where(case.labels > 0, 3 - case.labels, 0)
     with pytest.raises(DataError, match="lists 2 lesions of 80 voxels, the label map holds 2 of 80"):
-        Case("k7", case.lesions, other, case.maps, case.image, case.grid)
+        ExportedCase("k7", case.lesions, other, case.maps, case.image, case.grid)
 
 
 def test_a_case_without_lesions(tmp_path):
     case = made_case()
     none = {name: values[:0] for name, values in case.lesions.items()}
-    folder = export_case(Case("k8", none, np.zeros_like(case.labels), {}, case.image, case.grid), tmp_path)
+    folder = export_case(ExportedCase("k8", none, np.zeros_like(case.labels), {}, case.image, case.grid), tmp_path)
     assert (folder / "lesions.csv").read_text() == "case,lesion\n"
     assert json.loads((folder / "lesions.json").read_text())["lesions"] == []
     assert np.asarray(Image.open(folder / "slices.png")).shape[2] == 3

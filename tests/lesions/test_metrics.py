@@ -6,7 +6,7 @@ import torch
 
 from tests.references.lesions import voxel_measures
 from weakspot.core.errors import ConfigError, DataError, SubjectError
-from weakspot.lesions.measures import RunningSamples
+from weakspot.lesions.metrics import RunningSamples
 
 
 def sampled(draws, classes, shape, seed=0):

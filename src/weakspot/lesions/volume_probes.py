@@ -12,9 +12,9 @@ from weakspot.core.observation import Batch
 from weakspot.core.probe import Rows
 from weakspot.core.rows import RowTable
 from weakspot.lesions import outputs as declared
-from weakspot.lesions.components import lesion_components
-from weakspot.lesions.gathering import spacing_of
-from weakspot.lesions.measures import VoxelMaps
+from weakspot.lesions.case_probes import spacing_of
+from weakspot.lesions.metrics import VoxelMaps
+from weakspot.lesions.metrics_components import lesion_components
 from weakspot.lesions.probes import AsLesions
 from weakspot.lesions.slices import intensity_window
 from weakspot.lesions.volumes import COLUMNS, PER_SEQUENCE, sixteen_bits

@@ -15,7 +15,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.tasks import Task
 from weakspot.lesions.cases import AXES, CaseLesions, Cutting, case_lesions, z_scored
-from weakspot.lesions.measures import RunningSamples, VoxelMaps
+from weakspot.lesions.metrics import RunningSamples, VoxelMaps
 
 
 @dataclass(frozen=True)

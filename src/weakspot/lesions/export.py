@@ -26,9 +26,9 @@ from weakspot.core.tasks import probabilities
 from weakspot.data.images import png
 from weakspot.data.nifti_files import write_nifti
 from weakspot.data.nifti_grid import Grid
-from weakspot.lesions.components import lesion_components
-from weakspot.lesions.gathering import Sampling
-from weakspot.lesions.measures import RunningSamples
+from weakspot.lesions.case_probes import Sampling
+from weakspot.lesions.metrics import RunningSamples
+from weakspot.lesions.metrics_components import lesion_components
 from weakspot.lesions.slices import Scene, Shown, slice_sheet
 
 FORMAT, VERSION = "weakspot-lesions", 1
@@ -56,7 +56,7 @@ class Volumes(Protocol):
 
 
 @dataclass(frozen=True)
-class Case:
+class ExportedCase:
     """One case, ready to be handed on; arrays are (z, y, x) on the working grid.
 
     lesions: columns of the table, a row per lesion; `lesion` holds the values of the label map; the probability of a
@@ -116,12 +116,14 @@ def export_cases(
         told.end()
 
 
-def sampled_case(finding: Finding, subject: Subject, batch: Batch, grid: Grid, sampling: Sampling) -> Case:
+def sampled_case(finding: Finding, subject: Subject, batch: Batch, grid: Grid, sampling: Sampling) -> ExportedCase:
     """A case with the voxel maps and labels that its lesions in the Finding come from."""
     maps = sampled_maps(subject, batch, sampling)
     cutting = sampling.cutting
     labels, _ = lesion_components(maps["lesion"] > cutting.threshold, smallest=cutting.smallest)
-    return Case(batch.ids[0], lesions_of(finding, batch.ids[0]), labels, maps, batch.inputs[0, 0].cpu().numpy(), grid)
+    return ExportedCase(
+        batch.ids[0], lesions_of(finding, batch.ids[0]), labels, maps, batch.inputs[0, 0].cpu().numpy(), grid
+    )
 
 
 def sampled_maps(subject: Subject, batch: Batch, sampling: Sampling) -> dict[str, np.ndarray]:
@@ -145,7 +147,7 @@ def lesions_of(finding: Finding, case: str) -> dict[str, np.ndarray]:
     return {name: values[own] for name, values in columns.items() if name not in _INNER}
 
 
-def export_case(case: Case, folder: Path, *, pictures: int = 6) -> Path:
+def export_case(case: ExportedCase, folder: Path, *, pictures: int = 6) -> Path:
     """Write `folder/CASE`, whole or not at all: lesions.csv and .json, lesions.nii.gz, a file per map, slices.png.
 
     pictures: how many lesions to show, those most and least likely to be false positives.
@@ -170,7 +172,7 @@ def _check_free(target: Path) -> None:
         raise RunError(f"{target} is there already: remove it, or write elsewhere")
 
 
-def lesion_rows(case: Case, labels: np.ndarray) -> list[dict[str, Any]]:
+def lesion_rows(case: ExportedCase, labels: np.ndarray) -> list[dict[str, Any]]:
     """A row per lesion: number, places, size, probability of a false positive, and the evidence.
 
     labels: the label map on the file's grid (x, y, z). `z`, `y`, `x` count voxels of the working grid, `i`, `j`, `k`
@@ -209,14 +211,14 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _json(case: Case, rows: Sequence[Mapping[str, Any]]) -> str:
+def _json(case: ExportedCase, rows: Sequence[Mapping[str, Any]]) -> str:
     grid = {"spacing_mm": case.grid.spacing, "shape": case.grid.working_shape, "axes": "zyx"}
     file = {"shape": case.grid.shape, "affine": case.grid.affine.tolist(), "orientation": case.grid.axes, "axes": "xyz"}
     about = {"format": FORMAT, "version": VERSION, "case": case.name, "labels": LABELS, "grid": grid, "file": file}
     return json.dumps(canonical({**about, "lesions": list(rows)}), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def case_picture(case: Case, rows: Sequence[Mapping[str, Any]], labels: np.ndarray, most: int) -> np.ndarray:
+def case_picture(case: ExportedCase, rows: Sequence[Mapping[str, Any]], labels: np.ndarray, most: int) -> np.ndarray:
     """Slices through the lesions that are most and least likely false positives, on the file's voxels turned to RAS."""
     shown = Grid(case.grid.shape, case.grid.affine, "RAS")
     image = shown.to_working(case.grid.to_file(case.image))

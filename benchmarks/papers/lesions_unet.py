@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from lesions_patches import Augmentation, drawn_patch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -19,7 +20,6 @@ from weakspot.core.finding import read_index
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
-from weakspot.lesions.patches import Augmentation, drawn_patch
 from weakspot.looks.windows import SlidingWindow
 
 FORMAT, VERSION = "weakspot-unet", 1

@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +12,14 @@ import torch
 from scipy import ndimage
 from torch import nn
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "papers"))
+from lesions_patches import Augmentation, blurred, drawn_patch, rotation, turned
+from lesions_unet import UNet3d, UNetRecipe, dice_cross_entropy, train_unet
+
+from tests.models.test_exported_others import assert_same
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.source import Subset
 from weakspot.data.brain import BrainVolumes
-from weakspot.lesions.patches import Augmentation, blurred, drawn_patch, rotation, turned
-from weakspot.lesions.unet import UNet3d, UNetRecipe, dice_cross_entropy, train_unet
 
 SMALL = UNetRecipe(epochs=3, learning_rate=1e-2, batch_size=2, patch=(8, 16, 12), patience=5)
 
@@ -175,3 +180,10 @@ def test_augmentation_is_drawn_from_its_generator_alone():
     )
     assert torch.equal(one[0], two[0]) and torch.equal(one[1], two[1]) and not torch.equal(one[0], other[0])
     assert one[0].shape == volumes.inputs[0].shape and one[1].dtype == torch.int64
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_an_exported_unet_gives_the_same_outputs(tmp_path, decomposed):
+    torch.manual_seed(0)
+    assert_same(UNet3d(1, 2, widths=(4, 8, 16)), (1, 8, 8, 8), tmp_path / "unet.pt2", decomposed=decomposed)
