@@ -73,12 +73,12 @@ class ArraySource:
     ) -> "ArraySource":
         """Arrays in an npz file, by their names there. `options` are `channels` and `classes`."""
         named = {name for name in (inputs, targets, ids, *metadata) if name is not None}
-        found = _stored(Path(path), named)
+        arrays = _stored(Path(path), named)
         return cls(
-            found[inputs],
-            None if targets is None else found[targets],
-            ids=None if ids is None else [str(name) for name in found[ids].tolist()],
-            metadata={name: found[name] for name in metadata},
+            arrays[inputs],
+            None if targets is None else arrays[targets],
+            ids=None if ids is None else [str(name) for name in arrays[ids].tolist()],
+            metadata={name: arrays[name] for name in metadata},
             **options,
         )
 
@@ -131,10 +131,10 @@ def _as_array(values: Any, what: str) -> np.ndarray:
 
 def channels_first(values: np.ndarray, channels: ChannelsAt, *, batched: bool = True) -> np.ndarray:
     """Samples, or one, as torch wants them; best before they are scaled, while bytes are a quarter of the size."""
-    place = int(batched)
+    axis = int(batched)
     if channels == "last":
-        return np.ascontiguousarray(np.moveaxis(values, -1, place))
-    return np.expand_dims(values, place) if channels == "none" else values
+        return np.ascontiguousarray(np.moveaxis(values, -1, axis))
+    return np.expand_dims(values, axis) if channels == "none" else values
 
 
 def scaled(values: np.ndarray) -> np.ndarray:

@@ -72,8 +72,8 @@ class BrainVolumes:
         return Batch(
             ids=ids,
             positions=np.asarray(positions),
-            inputs=torch.from_numpy(np.stack([own.images for own in made])),
-            targets=torch.from_numpy(np.stack([own.lesions > 0 for own in made]).astype(np.int64)),
+            inputs=torch.from_numpy(np.stack([brain.images for brain in made])),
+            targets=torch.from_numpy(np.stack([brain.lesions > 0 for brain in made]).astype(np.int64)),
             metadata=placed,
         )
 
@@ -152,8 +152,8 @@ def _look_alikes(
     free = ~ndimage.binary_dilation(lesions > 0, np.ones((3, 3, 3)), iterations=1)
     for kind in rng.permutation(["vessel", "vessel", "cortex", "cortex", "veil", "veil"])[: rng.integers(2, 7)]:
         matter = tissue == (3 if kind == "cortex" else 4)
-        place = _place(rng, (matter & free).astype(float))
-        blob = _blob(rng, place, rng.uniform(1.1, 2.0), tissue.shape, long=2.5 if kind == "vessel" else 1.0)
+        centre = _place(rng, (matter & free).astype(float))
+        blob = _blob(rng, centre, rng.uniform(1.1, 2.0), tissue.shape, long=2.5 if kind == "vessel" else 1.0)
         blob &= free & (labels == 0) & (tissue >= 3)
         strength = rng.uniform(0.2, 0.5)
         if kind == "veil":

@@ -55,7 +55,7 @@ def model(fold: int = 0) -> nn.Module:
 
 def _train(net: nn.Module, fold: int) -> None:
     volumes = train()
-    batch = volumes.read(np.array([place for place in range(volumes.count) if place % 5 != fold]))
+    batch = volumes.read(np.array([index for index in range(volumes.count) if index % 5 != fold]))
     rng = np.random.default_rng(fold)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(fold)
@@ -73,13 +73,13 @@ def _train(net: nn.Module, fold: int) -> None:
 def _patches(batch: Batch, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
     """Random patches, most of them around a lesion."""
     inputs, targets = [], []
-    for place in rng.integers(len(batch), size=_PATCHES).tolist():
-        mask = batch.known_targets[place]
+    for index in rng.integers(len(batch), size=_PATCHES).tolist():
+        mask = batch.known_targets[index]
         lesion = mask.nonzero()
         centre = rng.integers(mask.shape) if rng.random() < 0.4 else lesion[rng.integers(len(lesion))].numpy()
         corner = centre - _SIDE // 2 + rng.integers(-3, 4, 3)
         z, y, x = (slice(start, start + _SIDE) for start in np.clip(corner, 0, np.array(mask.shape) - _SIDE).tolist())
-        inputs.append(batch.inputs[place, :, z, y, x])
+        inputs.append(batch.inputs[index, :, z, y, x])
         targets.append(mask[z, y, x])
     return torch.stack(inputs), torch.stack(targets)
 

@@ -95,7 +95,7 @@ class DatasetSource:
         if self._workers is not None:
             return self._workers.samples(places)
         with self._turn:
-            return [fetched(self._dataset, place) for place in places]
+            return [fetched(self._dataset, index) for index in places]
 
     def _batch(self, positions: np.ndarray, samples: list[Any]) -> Batch:
         ids = tuple(self.ids[position] for position in positions)
@@ -189,18 +189,19 @@ class DatasetSource:
     def _bad(self, name: str, reason: object) -> BadSample:
         return BadSample(name, f"sample {shown(name)} of the data set cannot be used: {reason}; correct or remove it")
 
-    def _check_order(self, own: Sequence[str] | None) -> None:
+    def _check_order(self, order: Sequence[str] | None) -> None:
         """Refuse the data set's own names in another order: its targets are numbers in its own."""
         named = self.classes or ()
-        if own is None or tuple(own) == named or sorted(own) != sorted(named) or self._targets is None:
+        if order is None or tuple(order) == named or sorted(order) != sorted(named) or self._targets is None:
             return
         (sample,) = self._samples([0])
         with suppress(Exception):  # a sample that cannot be read is told of when it is read
             if isinstance(taken(sample, self._targets, "targets"), str):
                 return
         raise ConfigError(
-            f"the data set numbers its classes {listed(own)}, and they were given as {listed(named)}, so one number "
-            "would mean two classes: give the targets as names, or number them in the order of the model's outputs"
+            f"the data set numbers its classes {listed(order)}, and they were given as {listed(named)}, so one "
+            "number would mean two classes: give the targets as names, or number them in the order of the model's "
+            "outputs"
         )
 
     def _check_steady(self) -> None:
@@ -320,22 +321,22 @@ def _in_order(loader: "DataLoader[Any]") -> "DataLoader[Any]":
     return loader
 
 
-def _ids(dataset: Any, given: Ids) -> tuple[str, ...]:
+def _ids(dataset: Any, ids: Ids) -> tuple[str, ...]:
     count = len(dataset)
-    if given is None:
+    if ids is None:
         return numbered(count)
-    if isinstance(given, str):
-        if not hasattr(dataset, given):
-            raise ConfigError(f"ids={given!r}: {type(dataset).__name__} has no such attribute")
-        given = [str(name) for name in getattr(dataset, given)]
-    elif callable(given):
-        given = [str(given(place)) for place in range(count)]
-    if len(given) != count:
-        raise DataError(f"there are {count} samples but {len(given)} ids: they must be as many")
-    return unique_ids(given)
+    if isinstance(ids, str):
+        if not hasattr(dataset, ids):
+            raise ConfigError(f"ids={ids!r}: {type(dataset).__name__} has no such attribute")
+        ids = [str(name) for name in getattr(dataset, ids)]
+    elif callable(ids):
+        ids = [str(ids(index)) for index in range(count)]
+    if len(ids) != count:
+        raise DataError(f"there are {count} samples but {len(ids)} ids: they must be as many")
+    return unique_ids(ids)
 
 
-def _classes(dataset: Any, given: Sequence[str] | None) -> tuple[str, ...] | None:
-    names = getattr(dataset, "classes", None) if given is None else given
+def _classes(dataset: Any, classes: Sequence[str] | None) -> tuple[str, ...] | None:
+    names = getattr(dataset, "classes", None) if classes is None else classes
     named = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
     return tuple(names) if named else None  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ def draw_eyes(parameters: Parameters, size: tuple[int, int], noise: Tensor) -> T
     """
     blocks = torch.arange(len(noise)).split(_BLOCK)
     return torch.cat(
-        [_draw({name: given[rows] for name, given in parameters.items()}, size, noise[rows]) for rows in blocks]
+        [_draw({name: values[rows] for name, values in parameters.items()}, size, noise[rows]) for rows in blocks]
     )
 
 
@@ -155,9 +155,9 @@ def _blurred(images: Tensor, width: Tensor) -> Tensor:
     return F.conv2d(flat, weights[:, :, None], groups=samples * channels).reshape(images.shape)
 
 
-def _between(colours: Tensor, place: Tensor) -> Tensor:
-    """The colour at `place` in [0, 1] along a line of colours, shape (samples, 3, 1, 1)."""
-    at = place.reshape(-1) * (len(colours) - 1)
+def _between(colours: Tensor, fraction: Tensor) -> Tensor:
+    """The colour at `fraction` in [0, 1] along a line of colours, shape (samples, 3, 1, 1)."""
+    at = fraction.reshape(-1) * (len(colours) - 1)
     low = at.floor().clamp(0, len(colours) - 2).long()
     share = (at - low)[:, None]
     return (colours[low] * (1 - share) + colours[low + 1] * share)[:, :, None, None]

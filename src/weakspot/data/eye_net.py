@@ -66,7 +66,7 @@ def _reordered(read: Sequence[Batch], order: np.ndarray, positions: np.ndarray) 
         name: np.concatenate([(batch.metadata or {})[name] for batch in read]) for name in read[0].metadata or {}
     }
     return Batch(
-        ids=tuple(ids[place] for place in order),
+        ids=tuple(ids[index] for index in order),
         positions=positions,
         inputs=torch.cat([batch.inputs for batch in read])[order],
         targets=torch.cat([batch.known_targets for batch in read])[order],

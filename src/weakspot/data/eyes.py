@@ -58,10 +58,10 @@ class EyeRanges:
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            given = getattr(self, entry.name)
-            low, high = given if isinstance(given, tuple) else (0.0, given)
-            if not low <= high or (not isinstance(given, tuple) and high > 1):
-                raise ConfigError(f"{entry.name} is {given}: expected (smallest, largest), or a probability")
+            value = getattr(self, entry.name)
+            low, high = value if isinstance(value, tuple) else (0.0, value)
+            if not low <= high or (not isinstance(value, tuple) and high > 1):
+                raise ConfigError(f"{entry.name} is {value}: expected (smallest, largest), or a probability")
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def eye_parameters(ids: Sequence[str], ranges: EyeRanges, *, seed: int) -> dict[
     }
     closed = drawn["closed"] < ranges.closed
     span = ranges.opening[1] - ranges.opening[0]
-    place = (numbers["opening"] - ranges.opening[0]) / span if span else drawn["opening"]
-    numbers["opening"] = np.where(closed, 0.18 * place, numbers["opening"])
+    fraction = (numbers["opening"] - ranges.opening[0]) / span if span else drawn["opening"]
+    numbers["opening"] = np.where(closed, 0.18 * fraction, numbers["opening"])
     return {**numbers, "glasses": (drawn["glasses"] < ranges.glasses).astype(np.float64)}
 
 
@@ -121,9 +121,9 @@ def images_of(
     parameters: Mapping[str, np.ndarray], ids: Sequence[str], *, size: tuple[int, int], seed: int = 0
 ) -> Tensor:
     """The eyes with these parameters, float32 in [0, 1], shape (samples, 3, height, width)."""
-    given = {name: torch.from_numpy(values).float()[:, None, None] for name, values in parameters.items()}
+    tensors = {name: torch.from_numpy(values).float()[:, None, None] for name, values in parameters.items()}
     noise = torch.from_numpy(uniform(draw_keys(ids, seed, 1), size[0] * size[1])).float()
-    return draw_eyes(given, size, noise.reshape(-1, *size))
+    return draw_eyes(tensors, size, noise.reshape(-1, *size))
 
 
 def eye_targets(parameters: Mapping[str, np.ndarray], task: Task) -> np.ndarray:

@@ -48,9 +48,11 @@ class ImageFolder(ImageSource):
             raise DataError(f"cannot read the folder {error.filename}: {error.strerror}") from error
         self._names = _images(files, str(folder))
         _check_no_class_is_empty(self._names, folders, classes)
-        known, targets = class_folders(self._names, classes)
-        remarks = [*_left_out(files), *_without_images(known, targets)]
-        super().__init__(unique_ids(self._names), classes=known, targets=targets, mode=mode, size=size, remarks=remarks)
+        class_names, targets = class_folders(self._names, classes)
+        remarks = [*_left_out(files), *_without_images(class_names, targets)]
+        super().__init__(
+            unique_ids(self._names), classes=class_names, targets=targets, mode=mode, size=size, remarks=remarks
+        )
 
     def content(self, position: int) -> bytes:
         """The bytes of one file."""
@@ -81,9 +83,9 @@ class ImageZip(ImageSource):
         files = [name for name in files if _visible(name)]
         names = _images(files, f"{path}/{within}" if within else str(path))
         self._members = [self._archive.getinfo(within + name) for name in names]
-        known, targets = class_folders(names, classes)
-        remarks = [*_left_out(files), *_without_images(known, targets)]
-        super().__init__(unique_ids(names), classes=known, targets=targets, mode=mode, size=size, remarks=remarks)
+        class_names, targets = class_folders(names, classes)
+        remarks = [*_left_out(files), *_without_images(class_names, targets)]
+        super().__init__(unique_ids(names), classes=class_names, targets=targets, mode=mode, size=size, remarks=remarks)
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process opens the archive again."""
@@ -141,24 +143,24 @@ def class_folders(
     >>> class_folders(["dog/1.png", "cat/2.png"], None)
     (('cat', 'dog'), array([1, 0]))
     """
-    given = None if classes is None else _distinct(classes)
+    named = None if classes is None else _distinct(classes)
     labels = [readable(name.partition("/")[0]) if "/" in name else None for name in names]
     if all(label is None for label in labels):
-        return given, None
-    known = given or tuple(sorted({label for label in labels if label is not None}))
-    if given is None and len(known) == 1 and all(name.count("/") > 1 for name in names):
+        return named, None
+    all_classes = named or tuple(sorted({label for label in labels if label is not None}))
+    if named is None and len(all_classes) == 1 and all(name.count("/") > 1 for name in names):
         raise DataError(
-            f"all images lie in {shown(known[0])}, in further folders: give that folder, or name the classes if "
-            f"{shown(known[0])} is one"
+            f"all images lie in {shown(all_classes[0])}, in further folders: give that folder, or name the classes if "
+            f"{shown(all_classes[0])} is one"
         )
-    number = {name: index for index, name in enumerate(known)}
+    number = {name: index for index, name in enumerate(all_classes)}
     for name, label in zip(names, labels, strict=True):
         if label not in number:
             raise DataError(
-                f"{shown(name)} is in no folder of a known class: expected one of {listed(known)}; move it, or add "
-                "the class"
+                f"{shown(name)} is in no folder of a known class: expected one of {listed(all_classes)}; move it, or "
+                "add the class"
             )
-    return known, np.array([number[label] for label in labels if label is not None], dtype=np.int64)
+    return all_classes, np.array([number[label] for label in labels if label is not None], dtype=np.int64)
 
 
 def _distinct(classes: Sequence[str]) -> tuple[str, ...]:

@@ -90,8 +90,8 @@ class ImageSource(ABC):
     def _misfit(self, name: str, size: Size) -> BadSample:
         came, expected = (f"{height}×{width}" for height, width in (size, self._shape[1:]))
         first = shown(self.ids[self._first_readable])
-        told = f"{shown(name)} is {came}, {first} is {expected}: give size=(height, width) to resize them all"
-        return BadSample(name, told)
+        message = f"{shown(name)} is {came}, {first} is {expected}: give size=(height, width) to resize them all"
+        return BadSample(name, message)
 
     @cached_property
     def _shape(self) -> tuple[int, int, int]:

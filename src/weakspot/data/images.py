@@ -109,19 +109,19 @@ def _check_content(content: bytes) -> None:
 
 def _check_png(content: bytes) -> None:
     """Pillow does not check the sums of a PNG's pixel data, and gives wrong pixels for some damaged ones."""
-    place = len(_PNG)
-    while place + 12 <= len(content):
-        length, kind = struct.unpack_from(">I4s", content, place)
-        end = place + 8 + length
-        if kind == b"IDAT" and zlib.crc32(memoryview(content)[place + 4 : end]) != _word(content, end):
+    offset = len(_PNG)
+    while offset + 12 <= len(content):
+        length, kind = struct.unpack_from(">I4s", content, offset)
+        end = offset + 8 + length
+        if kind == b"IDAT" and zlib.crc32(memoryview(content)[offset + 4 : end]) != _word(content, end):
             raise ValueError("its pixel data are damaged (checksum)")
         if kind == b"IEND":
             return
-        place = end + 4
+        offset = end + 4
 
 
-def _word(content: bytes, place: int) -> int:
-    return int.from_bytes(content[place : place + 4], "big")
+def _word(content: bytes, offset: int) -> int:
+    return int.from_bytes(content[offset : offset + 4], "big")
 
 
 def _check_size(size: tuple[int, int]) -> None:

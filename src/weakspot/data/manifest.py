@@ -57,10 +57,10 @@ class ImageManifest(ImageSource):
             raise DataError(f"{path} lists no images: expected a line for each below the first")
         names = id_column or ("id" if "id" in table.columns else None)
         columns = _target_columns(table, targets, task)
-        known, values = _targets(table, columns, task, classes, separator, listed_names=not _is_list(targets))
+        class_names, values = _targets(table, columns, task, classes, separator, listed_names=not _is_list(targets))
         super().__init__(
             self._ids(table, names),
-            classes=known,
+            classes=class_names,
             targets=values,
             mode=mode,
             size=size,
@@ -74,7 +74,7 @@ class ImageManifest(ImageSource):
     def _ids(self, table: Table, column: str | None) -> tuple[str, ...]:
         if column is not None:
             return unique_ids(table.column(column, "id_column"), advice=f"name each once in column {column!r}")
-        ids = [_id_of(cell, self._root, place) for cell, place in zip(self._paths, table.places, strict=True)]
+        ids = [_id_of(cell, self._root, line) for cell, line in zip(self._paths, table.places, strict=True)]
         return unique_ids(ids, advice="remove one, or add a column `id`")
 
     def content(self, position: int) -> bytes:
@@ -82,15 +82,15 @@ class ImageManifest(ImageSource):
         return read_file(self._root / self._paths[position], self.ids[position])
 
 
-def _id_of(cell: str, root: Path, place: str) -> str:
+def _id_of(cell: str, root: Path, line: str) -> str:
     if not cell.strip():
-        raise DataError(f"{place}: the path is missing")
+        raise DataError(f"{line}: the path is missing")
     if not os.path.isabs(cell):  # noqa: PTH117 - a path object per file takes seconds
         return os.path.normpath(cell).replace(os.sep, "/")
     below = os.path.relpath(cell, root.absolute())
     if below.startswith(os.pardir):
         raise DataError(
-            f"{place}: {cell} does not lie below {root}, so its id would depend on where the data are: give root, the "
+            f"{line}: {cell} does not lie below {root}, so its id would depend on where the data are: give root, the "
             "folder that ids start from, or add a column `id`"
         )
     return below.replace(os.sep, "/")
@@ -100,9 +100,9 @@ def _is_list(targets: str | Sequence[str] | None) -> bool:
     return targets is not None and not isinstance(targets, str)
 
 
-def _target_columns(table: Table, given: str | Sequence[str] | None, task: Task) -> list[str]:
-    if given is not None:
-        columns = [given] if isinstance(given, str) else list(given)
+def _target_columns(table: Table, targets: str | Sequence[str] | None, task: Task) -> list[str]:
+    if targets is not None:
+        columns = [targets] if isinstance(targets, str) else list(targets)
         for name in columns:
             table.column(name, "targets")
         return columns
@@ -114,11 +114,11 @@ def _target_columns(table: Table, given: str | Sequence[str] | None, task: Task)
 def _counted(table: Table, stems: Sequence[str]) -> list[str]:
     """Columns such as `x_0`, `y_0`, `x_1` …, in the order of their numbers; none may be missing."""
     pattern = re.compile(rf"({'|'.join(stems)})_([0-9]+)")
-    found = {match.group(0) for match in map(pattern.fullmatch, table.columns) if match}
-    expected = [f"{stem}_{number}" for number in range(-(-len(found) // len(stems))) for stem in stems]
-    missing = [name for name in expected if name not in found]
+    numbered = {match.group(0) for match in map(pattern.fullmatch, table.columns) if match}
+    expected = [f"{stem}_{number}" for number in range(-(-len(numbered) // len(stems))) for stem in stems]
+    missing = [name for name in expected if name not in numbered]
     if missing:
-        raise DataError(f"{table.name} has columns {listed(sorted(found))}, but not {missing[0]}: count from 0")
+        raise DataError(f"{table.name} has columns {listed(sorted(numbered))}, but not {missing[0]}: count from 0")
     return expected
 
 
@@ -131,25 +131,25 @@ def _targets(
     *,
     listed_names: bool,
 ) -> tuple[tuple[str, ...] | None, np.ndarray | None]:
-    given = None if classes is None else tuple(classes)
+    named = None if classes is None else tuple(classes)
     if not columns:
-        return given, None
+        return named, None
     cells = [table.columns[name] for name in columns]
     try:
         if task == "classification":
             _check_count(columns, 1, task)
-            numbers, known = class_numbers(cells[0], table.places, given)
-            return known, numbers
+            numbers, class_names = class_numbers(cells[0], table.places, named)
+            return class_names, numbers
         if task == "multilabel" and len(columns) == 1 and listed_names:
-            vectors, names = label_lists(cells[0], table.places, given, separator)
+            vectors, names = label_lists(cells[0], table.places, named, separator)
             return names, vectors
         if task == "multilabel":
-            _check_count(columns, len(columns) if given is None else len(given), task)
-            vectors, names = label_vectors(cells, table.places, given or columns)
+            _check_count(columns, len(columns) if named is None else len(named), task)
+            vectors, names = label_vectors(cells, table.places, named or columns)
             return names, vectors
         if task in ("regression", "keypoints"):
             _check_count(columns, len(columns) + (len(columns) % 2 if task == "keypoints" else 0), task)
-            return given, number_columns(cells, table.places, columns)
+            return named, number_columns(cells, table.places, columns)
     except DataError as error:
         raise DataError(f"{table.name}, {error}") from error
     raise ConfigError(f"a manifest has no targets for {task}: choose from {', '.join(get_args(Task)[:4])}")

@@ -34,11 +34,11 @@ class WithMetadata:
     def read(self, positions: np.ndarray) -> Batch:
         """The samples at these places, with their metadata."""
         batch = self._source.read(positions)
-        own = {name: column[positions] for name, column in self._columns.items()}
-        twice = sorted(own.keys() & (batch.metadata or {}).keys())
+        added = {name: column[positions] for name, column in self._columns.items()}
+        twice = sorted(added.keys() & (batch.metadata or {}).keys())
         if twice:
             raise DataError(f"the data have metadata {twice[0]!r} already: rename that column of the table")
-        return Batch(batch.ids, batch.positions, batch.inputs, batch.targets, {**(batch.metadata or {}), **own})
+        return Batch(batch.ids, batch.positions, batch.inputs, batch.targets, {**(batch.metadata or {}), **added})
 
     def fingerprint(self) -> str:
         """Of the source, and of the rows of its samples."""

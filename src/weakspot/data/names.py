@@ -61,9 +61,9 @@ def unique_ids(names: Iterable[Any], *, advice: str = "ids must be unique") -> t
     if len(set(ids)) == len(ids):
         return ids
     seen: dict[str, int] = {}
-    for place, name in enumerate(ids):
-        if seen.setdefault(name, place) != place:
-            raise DataError(f"two samples have the id {name!r} (numbers {seen[name]} and {place}): {advice}")
+    for index, name in enumerate(ids):
+        if seen.setdefault(name, index) != index:
+            raise DataError(f"two samples have the id {name!r} (numbers {seen[name]} and {index}): {advice}")
     raise AssertionError("unreachable")
 
 

@@ -107,12 +107,13 @@ class NiftiFolder:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What the user should know: masks without a case, and cases whose mask is empty."""
-        told = [f"{len(self._unused)} masks belong to no case: {listed(self._unused)}"] if self._unused else []
+        remarks = [f"{len(self._unused)} masks belong to no case: {listed(self._unused)}"] if self._unused else []
         with ThreadPoolExecutor() as pool:
-            found = [
+            empty_masks = [
                 case for case, empty in zip(self.ids, pool.map(self._has_empty_mask, self.ids), strict=True) if empty
             ]
-        return (*told, *([f"{len(found)} cases have an empty mask: {listed(found)}"] if found else []))
+        empty = [f"{len(empty_masks)} cases have an empty mask: {listed(empty_masks)}"] if empty_masks else []
+        return (*remarks, *empty)
 
     def _has_empty_mask(self, case: str) -> bool:
         try:
@@ -182,7 +183,7 @@ class NiftiFolder:
         if case not in self._files:
             raise DataError(f"{self.folder} has no case {case!r}: it has {listed(self.ids)}")
         if number not in self._files[case]:
-            there = ", ".join(f"{own:04d}" for own in sorted(self._files[case]))
+            there = ", ".join(f"{other:04d}" for other in sorted(self._files[case]))
             raise BadSample(
                 case,
                 f"case {case} has no sequence {number:04d} in {self.folder} (it has {there}): add {case}_{number:04d}"
@@ -241,24 +242,24 @@ def is_nifti_folder(folder: Path) -> bool:
 
 def _sequence_files(images: Path) -> dict[str, dict[int, Path]]:
     """The files of every case, by the number of the sequence."""
-    found: dict[str, dict[int, Path]] = {}
+    files: dict[str, dict[int, Path]] = {}
     for path in sorted(images.iterdir()):
         match = _SEQUENCE.fullmatch(path.name)
         if match and not path.name.startswith("."):
-            found.setdefault(readable(match["case"]), {}).setdefault(int(match["number"]), path)
-    if not found:
+            files.setdefault(readable(match["case"]), {}).setdefault(int(match["number"]), path)
+    if not files:
         raise DataError(f"{images} holds no volumes: expected files such as CASE_0000.nii.gz, one per sequence")
-    return found
+    return files
 
 
-def _check_links(given: Path, images: Path, labels: Path | None, files: Mapping[str, Mapping[int, Path]]) -> None:
+def _check_links(root: Path, images: Path, labels: Path | None, files: Mapping[str, Mapping[int, Path]]) -> None:
     """Refuse links that lead out of the folders; that of the given one is the user's word."""
     folders = [] if labels is None else [labels]
-    for folder in folders if images == given else [images, *folders]:
-        check_link(folder, given, follow=False)
-    volumes = [path for own in files.values() for path in own.values()]
+    for folder in folders if images == root else [images, *folders]:
+        check_link(folder, root, follow=False)
+    volumes = [path for of_case in files.values() for path in of_case.values()]
     for path in (*volumes, *(path for folder in folders for path in folder.iterdir())):
-        check_link(path, given, *folders, follow=False)
+        check_link(path, root, *folders, follow=False)
 
 
 def _labels_name(images: Path) -> str:
@@ -272,7 +273,7 @@ def _labels_folder(images: Path) -> Path | None:
 
 def _about(images: Path) -> Mapping[str, Any]:
     """What `dataset.json`, in the folder or above it, says."""
-    paths = (place / "dataset.json" for place in (images, images.parent))
+    paths = (folder / "dataset.json" for folder in (images, images.parent))
     path = next((path for path in paths if path.exists() or path.is_symlink()), None)
     if path is None:
         return {}
@@ -286,13 +287,13 @@ def _about(images: Path) -> Mapping[str, Any]:
     return said
 
 
-def _chosen_cases(known: tuple[str, ...], wanted: Sequence[str] | None, images: Path) -> tuple[str, ...]:
+def _chosen_cases(cases: tuple[str, ...], wanted: Sequence[str] | None, images: Path) -> tuple[str, ...]:
     if wanted is None:
-        return known
-    lost = sorted(set(wanted) - set(known))
+        return cases
+    lost = sorted(set(wanted) - set(cases))
     if lost or not wanted:
-        told = f"no case {listed(lost)}" if lost else "to give some case"
-        raise DataError(f"{images} has {told}: it has {listed(known)}")
+        trouble = f"no case {listed(lost)}" if lost else "to give some case"
+        raise DataError(f"{images} has {trouble}: it has {listed(cases)}")
     return unique_ids(wanted)
 
 

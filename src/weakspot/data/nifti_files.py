@@ -90,8 +90,8 @@ def is_empty(path: Path) -> bool:
 def unreadable(path: Path, case: str, error: Exception) -> BadSample:
     """What to say of a file that cannot be read."""
     cut = isinstance(error, EOFError | zlib.error | gzip.BadGzipFile)
-    told = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
-    reason = f"the archive is cut off or damaged ({told})" if cut else told
+    message = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    reason = f"the archive is cut off or damaged ({message})" if cut else message
     return BadSample(case, f"case {case}: {path.name} cannot be read as NIfTI: {reason}; copy or export it again")
 
 

@@ -64,10 +64,10 @@ class Grid:
     def working_affine(self) -> np.ndarray:
         """From voxels (z, y, x) of the working grid to millimetres, shape (4, 4)."""
         scale, offset = self._steps(self._turned_shape, self.working_shape, self._scale)
-        place = np.diag([*scale, 1.0])
-        place[:3, 3] = offset
+        scaling = np.diag([*scale, 1.0])
+        scaling[:3, 3] = offset
         swap = np.eye(4)[[2, 1, 0, 3]]
-        return np.asarray(self._turned_affine @ swap @ place)
+        return np.asarray(self._turned_affine @ swap @ scaling)
 
     @cached_property
     def working_axes(self) -> str:
@@ -94,10 +94,10 @@ class Grid:
     @cached_property
     def _turns(self) -> tuple[np.ndarray, np.ndarray]:
         """How the file's axes are turned to the working ones, and back."""
-        known = nibabel().orientations
-        own = known.io_orientation(self.affine)
-        wanted = own if self.orientation == "file" else known.axcodes2ornt("RAS")
-        return known.ornt_transform(own, wanted), known.ornt_transform(wanted, own)
+        orientations = nibabel().orientations
+        file_axes = orientations.io_orientation(self.affine)
+        wanted = file_axes if self.orientation == "file" else orientations.axcodes2ornt("RAS")
+        return orientations.ornt_transform(file_axes, wanted), orientations.ornt_transform(wanted, file_axes)
 
     def _turn(self, volume: np.ndarray, *, back: bool) -> np.ndarray:
         return np.asarray(nibabel().orientations.apply_orientation(volume, self._turns[back]))

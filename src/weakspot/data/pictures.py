@@ -52,8 +52,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     >>> [(step.probe.__name__, step.split) for step in steps({"splits": ["test", "pool"]})]
     [('Pictures', 'test'), ('Pictures', 'pool')]
     """
-    own = dict(options)
-    splits = own.pop("splits", [Pictures.split])
+    remaining = dict(options)
+    splits = remaining.pop("splits", [Pictures.split])
     if not isinstance(splits, list | tuple) or not splits:
         raise ConfigError(f"splits is {splits!r}: expected a list of splits, as [test, pool]")
-    return [Step.of(Pictures, split=split, **own) for split in splits]
+    return [Step.of(Pictures, split=split, **remaining) for split in splits]

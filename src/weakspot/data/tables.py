@@ -100,16 +100,16 @@ def read_parquet(path: Path) -> Table:
     return table_from(table, name=str(path))
 
 
-def table_from(given: Any, *, name: str = "the table", delimiter: str = ",") -> Table:
+def table_from(source: Any, *, name: str = "the table", delimiter: str = ",") -> Table:
     """A path to a CSV or Parquet file, an Arrow table, or a mapping from column names to values."""
-    if isinstance(given, str | Path):
-        path = Path(given)
+    if isinstance(source, str | Path):
+        path = Path(source)
         return read_parquet(path) if path.suffix == ".parquet" else read_csv(path, delimiter=delimiter)
-    if hasattr(given, "to_pydict"):
-        given = given.to_pydict()
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"a table is a file, an Arrow table or a mapping of columns, got {type(given).__name__}")
-    columns = {str(key): _values(str(key), column, name) for key, column in given.items()}
+    if hasattr(source, "to_pydict"):
+        source = source.to_pydict()
+    if not isinstance(source, Mapping):
+        raise ConfigError(f"a table is a file, an Arrow table or a mapping of columns, got {type(source).__name__}")
+    columns = {str(key): _values(str(key), column, name) for key, column in source.items()}
     lengths = {key: len(column) for key, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"the columns of {name} differ in length: {lengths}")
