@@ -115,7 +115,7 @@ def test_a_torchscript_module_is_refused_with_what_to_give_instead():
 def test_weights_of_another_type_than_the_inputs_are_told():
     half = nn.Linear(3, 2).half()
     with pytest.raises(
-        SubjectError, match=r"weights are torch\.float16, and it is given torch\.float32: cast the inputs"
+        SubjectError, match=r"weights are torch\.float16, and its inputs torch\.float32: cast the inputs"
     ):
         Subject(half).tried(torch.zeros(1, 3))
     outputs, _ = Subject(half, preprocess=lambda inputs: inputs.half()).tried(torch.zeros(1, 3))

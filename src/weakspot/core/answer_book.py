@@ -85,11 +85,11 @@ class AnswerBook:
 
     def _tell_apart(self, split: str, now: OutputCheck) -> None:
         """From here on it is another model: nothing that bears the fingerprint so far is used again."""
-        known, unknown = self._subject.identity()
+        fingerprint, unknown = self._subject.identity()
         because = f" (not fingerprinted: {unknown[0]})" if unknown else ""
-        self._seen = [entry for entry in self._seen if entry["of"] != known]
-        self._marks[known] = now.digest or _VARIES
-        self._subject.tell_apart(self._marks[known])
+        self._seen = [entry for entry in self._seen if entry["of"] != fingerprint]
+        self._marks[fingerprint] = now.digest or _VARIES
+        self._subject.tell_apart(self._marks[fingerprint])
         self._say(
             f"the model answers {now.samples} samples of {split} otherwise than before, with the same weights and "
             f"code{because}: nothing that was found of it is used again"
@@ -116,14 +116,14 @@ def known_as(subject: Subject, manifest: Mapping[str, Any]) -> str:
 def _seen(noted: Any) -> list[dict[str, Any]]:
     """The entries that can be read; what is damaged was never noted."""
     kinds = {"of": str, "data": str, "on": dict, "samples": int}
-    given = noted.get("seen") if isinstance(noted, Mapping) else None
-    entries = [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
+    noted_entries = noted.get("seen") if isinstance(noted, Mapping) else None
+    entries = [entry for entry in noted_entries if isinstance(entry, dict)] if isinstance(noted_entries, list) else []
     return [entry for entry in entries if all(isinstance(entry.get(name), kind) for name, kind in kinds.items())]
 
 
 def _marks(noted: Any) -> dict[str, str]:
-    given = noted.get("told_apart") if isinstance(noted, Mapping) else None
-    return dict(given) if isinstance(given, Mapping) else {}
+    marks = noted.get("told_apart") if isinstance(noted, Mapping) else None
+    return dict(marks) if isinstance(marks, Mapping) else {}
 
 
 def noted_answers(work: Path) -> Any:

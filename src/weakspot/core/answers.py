@@ -50,8 +50,8 @@ class OutputCheck:
 
     def record(self) -> dict[str, Any]:
         """As JSON."""
-        told = {"digest": self.digest} if self.digest is not None else {"largest_difference": canonical(self.apart)}
-        return {"samples": self.samples, **told}
+        result = {"digest": self.digest} if self.digest is not None else {"largest_difference": canonical(self.apart)}
+        return {"samples": self.samples, **result}
 
 
 def first_inputs(source: Source, most: int) -> Tensor:
@@ -62,28 +62,28 @@ def first_inputs(source: Source, most: int) -> Tensor:
 
 
 def try_model(
-    subject: Subject, source: Source, most: int, known: OutputCheck | None = None
+    subject: Subject, source: Source, most: int, earlier: OutputCheck | None = None
 ) -> tuple[Tensor, tuple[Layer, ...], OutputCheck]:
     """What a few samples show: outputs, the layers that run, and whether the answers are the same each time.
 
-    `known`, where that was found out before, spares one pass.
+    `earlier`, the check that was made before, spares one pass.
     """
     inputs = first_inputs(source, most)
     try:
-        return _tried(subject, inputs, known)
+        return _tried(subject, inputs, earlier)
     except torch.OutOfMemoryError as error:
         reason = error
     try:  # out here, where the error no longer holds on to the memory
-        return _tried(subject, inputs[:1], known)
+        return _tried(subject, inputs[:1], earlier)
     except torch.OutOfMemoryError:
         raise too_large(subject, reason) from reason
 
 
 def _tried(
-    subject: Subject, inputs: Tensor, known: OutputCheck | None
+    subject: Subject, inputs: Tensor, earlier: OutputCheck | None
 ) -> tuple[Tensor, tuple[Layer, ...], OutputCheck]:
     outputs, layers = subject.tried(inputs)
-    return outputs, layers, known or answers(subject, inputs, before=tensor_digest(outputs))
+    return outputs, layers, earlier or answers(subject, inputs, before=tensor_digest(outputs))
 
 
 def too_large(subject: Subject, reason: Exception) -> SubjectError:
@@ -97,12 +97,12 @@ def too_large(subject: Subject, reason: Exception) -> SubjectError:
 def answers(subject: Subject, inputs: Tensor, *, before: str) -> OutputCheck:
     """Run the inputs, once where that gives the same as `before`, else twice: a watched model may take another way."""
     outputs = plain(subject, inputs)
-    told = tensor_digest(outputs)
-    if told != before:
+    first = tensor_digest(outputs)
+    if first != before:
         again = plain(subject, inputs)
-        if tensor_digest(again) != told:
+        if tensor_digest(again) != first:
             return OutputCheck(len(inputs), None, _apart(outputs, again))
-    return OutputCheck(len(inputs), told)
+    return OutputCheck(len(inputs), first)
 
 
 def plain(subject: Subject, inputs: Tensor) -> Tensor:

@@ -128,11 +128,11 @@ class CodeTrace:
         finally:
             self._open.discard(id(value))
 
-    def digest(self, *told: Any) -> str:
+    def digest(self, *parts: Any) -> str:
         """Of what `of` gave, and of all code that it leads to."""
         while self._waiting:
             self._waiting.pop()()
-        return digest([told, {name: sorted(found) for name, found in self._pieces.items()}, self._packages])
+        return digest([parts, {name: sorted(pieces) for name, pieces in self._pieces.items()}, self._packages])
 
     def _cannot(self, where: str, what: str, value: Any) -> str:
         self.unknown.add(f"{where}: {what}")
@@ -204,8 +204,8 @@ class CodeTrace:
             self._cannot(where, f"compiled code, told by the file {Path(file).name} alone", value)
             self._pieces.setdefault(home, set()).add(digest_file(Path(file)))
         self._package(home)
-        own = getattr(value, "__self__", None)
-        bound = None if own is None or isinstance(own, ModuleType | type) else self.of(own, where)
+        holder = getattr(value, "__self__", None)
+        bound = None if holder is None or isinstance(holder, ModuleType | type) else self.of(holder, where)
         return [f"{home}:{getattr(value, '__qualname__', value.__name__)}", bound]
 
     def _function(self, value: FunctionType, where: str) -> Any:
@@ -272,13 +272,13 @@ class CodeTrace:
         """The code of all methods; what is found in global variables for those that are used, see `used_names`."""
         used = self._used(kind)
         for base in (base for base in kind.__mro__ if _users(base)):
-            told = {}
+            methods = {}
             for name, member in members_of(base).items():
                 if isinstance(member, METHODS) and name not in used:
-                    told[name] = [digest_bytes(code_bytes(p.__code__)) for p in parts_of(member) if _is_function(p)]
+                    methods[name] = [digest_bytes(code_bytes(p.__code__)) for p in parts_of(member) if _is_function(p)]
                 elif isinstance(member, METHODS) or name in used or is_plain(member):
-                    told[name] = self.of(member, f"{_name(kind)}.{name}")
-            self._pieces.setdefault(f"{_name(kind)} {_name(base)}", set()).add(digest(told))
+                    methods[name] = self.of(member, f"{_name(kind)}.{name}")
+            self._pieces.setdefault(f"{_name(kind)} {_name(base)}", set()).add(digest(methods))
 
     def _used(self, kind: type) -> set[str]:
         """The names that matter: a network is only asked for its answers, so what its training needs does not count."""
@@ -301,27 +301,28 @@ class CodeTrace:
             return {"module": _name(type(model))}
         parts = dict(model.named_modules())
         self._met |= {id(part): part for part in parts.values()}
-        told = {name: self._part(part, f"{where}.{name}" if name else where) for name, part in parts.items()}
+        described = {name: self._part(part, f"{where}.{name}" if name else where) for name, part in parts.items()}
         tensors: dict[str, Any] = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         further = {name: value for name, value in self._saved(model, where).items() if name not in tensors}
         weights = {name: self.of(tensor, f"{where}.{name}") for name, tensor in {**tensors, **further}.items()}
-        return {"module": _name(type(model)), "shown": _ADDRESS.sub("", repr(model)), "parts": told, "weights": weights}
+        shown = _ADDRESS.sub("", repr(model))
+        return {"module": _name(type(model)), "shown": shown, "parts": described, "weights": weights}
 
     def _part(self, part: nn.Module, where: str) -> Any:
         used: Any = self._used(type(part))
-        told: list[Any] = [self._class(type(part))]
+        description: list[Any] = [self._class(type(part))]
         held = {name: value for name, value in sorted(vars(part).items()) if name not in OF_MODULES}
         kept = {name: self.of(item, f"{where}.{name}") for name, item in held.items() if _matters(name, item, used)}
         hooks = [hook for kind in (part._forward_pre_hooks, part._forward_hooks) for hook in kind.values()]
-        told += [kept, self._list([hook for hook in hooks if not _weakspots(hook)], where)]
+        description += [kept, self._list([hook for hook in hooks if not _weakspots(hook)], where)]
         graph = part.graph if isinstance(part, fx.GraphModule) else vars(part).get("graph")
         if isinstance(graph, fx.Graph):
             called = [node.target for node in graph.nodes if isinstance(node.target, FunctionType)]
-            told += [_ADDRESS.sub("", str(graph)), self._list(called, where)]
+            description += [_ADDRESS.sub("", str(graph)), self._list(called, where)]
         if isinstance(part, torch.jit.ScriptModule):
             self._cannot(where, "a TorchScript module, told by its code and weights alone", part)
-            told.append(_ADDRESS.sub("", getattr(part, "code", "")))
-        return told
+            description.append(_ADDRESS.sub("", getattr(part, "code", "")))
+        return description
 
     def _saved(self, model: nn.Module, where: str) -> dict[str, Any]:
         """What a module saves of itself; quantized ones keep their weights nowhere else."""

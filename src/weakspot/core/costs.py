@@ -52,15 +52,15 @@ def costs(
     worker, asked = engine or LocalEngine(), execution or Execution()
     how = replace(asked, threads=asked.threads or worker.usual_threads)
     data = with_made_splits(data, (step.split for step in plan.steps))
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     model, there = (known_as(subject, run.manifest()), findings_by_request(run)) if run else ("", {})
     with tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch, subject.borrowed():
         for planned in plan.passes():
             source, steps = data[planned.split], planned.steps
-            requests = {s.key: request_of(s, found, model, source.fingerprint()) for s in steps}
-            found |= {key: there[request] for key, request in requests.items() if request in there}
-            missing = [step for step in steps if step.key not in found]
-            probes = [step.build(found) for step in missing]
+            requests = {s.key: request_of(s, findings, model, source.fingerprint()) for s in steps}
+            findings |= {key: there[request] for key, request in requests.items() if request in there}
+            missing = [step for step in steps if step.key not in findings]
+            probes = [step.build(findings) for step in missing]
             computed = {step.key for step in missing}
             reused = tuple(plan.names[s.key] for s in steps if s.key not in computed)
             if not missing:
@@ -69,7 +69,7 @@ def costs(
             job = _trial(subject, source, probes, how, Path(scratch), worker)
             yield _measured(planned, len(source.ids), job, reused, how, worker)
             for index, step in enumerate(missing):
-                found[step.key] = finish(job, index)
+                findings[step.key] = finish(job, index)
 
 
 def _trial(

@@ -34,9 +34,9 @@ class Figure:
         return [name for entry in self.NAMES for name in _names(getattr(self, entry))]
 
     def __canonical__(self) -> dict[str, Any]:
-        entries = {own.name: getattr(self, own.name) for own in fields(self)}
-        given = {own.name: entries[own.name] for own in fields(self) if entries[own.name] != _default(own)}
-        return {"kind": type(self).__name__, **{name: canonical(value) for name, value in given.items()}}
+        entries = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        changed = {entry.name: entries[entry.name] for entry in fields(self) if entries[entry.name] != _default(entry)}
+        return {"kind": type(self).__name__, **{name: canonical(value) for name, value in changed.items()}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,11 +259,11 @@ def figure_from_json(entry: Mapping[str, Any]) -> Iterator[Figure]:
     kind = KINDS.get(str(entry.get("kind")))
     if kind is None:
         return
-    known = {own.name for own in fields(kind)}
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items() if name in known
+    names = {entry.name for entry in fields(kind)}
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items() if name in names
     }
-    yield kind(**given)
+    yield kind(**options)
 
 
 def _names(value: Any) -> list[str]:
@@ -272,5 +272,5 @@ def _names(value: Any) -> list[str]:
     return list(value.values() if isinstance(value, Mapping) else value)
 
 
-def _default(own: Any) -> Any:
-    return own.default_factory() if own.default_factory is not MISSING else own.default
+def _default(entry: Any) -> Any:
+    return entry.default_factory() if entry.default_factory is not MISSING else entry.default

@@ -33,10 +33,10 @@ class FiniteCheck:
         self._held: list[_Noted] = []
         self._asked: list[tuple[AsyncCopy, list[_Noted]]] = []
 
-    def note(self, values: Tensor, ids: Sequence[str], place: Callable[[int], str]) -> None:
-        """Remember to ask about `values` (samples, columns, …) of these samples; `place` says where a column lies."""
+    def note(self, values: Tensor, ids: Sequence[str], where: Callable[[int], str]) -> None:
+        """Remember to ask about `values` (samples, columns, …) of these samples; `where` says where a column lies."""
         if values.is_floating_point() and values.numel():
-            self._held.append((_total(values), values, ids, place))
+            self._held.append((_total(values), values, ids, where))
             if values.device.type == "cpu" or len(self._held) == _HELD:
                 self._ask(waiting=0 if values.device.type == "cpu" else 1)
 
@@ -53,17 +53,17 @@ class FiniteCheck:
         while len(self._asked) > waiting:
             answer, noted = self._asked.pop(0)
             if not answer.wait()["sound"].all():
-                for _, values, ids, place in noted:
-                    _refuse(values, ids, place)
+                for _, values, ids, where in noted:
+                    _refuse(values, ids, where)
 
 
-def _refuse(values: Tensor, ids: Sequence[str], place: Callable[[int], str]) -> None:
+def _refuse(values: Tensor, ids: Sequence[str], where: Callable[[int], str]) -> None:
     bad = ~values.isfinite()
     if not bool(bad.any()):  # finite values whose sum is not
         return
     row, column = (int(number) for number in (*bad.nonzero()[0].tolist(), 0)[:2])
     kind = "NaN" if bool(values[row].isnan().any()) else "infinity"
     raise SubjectError(
-        f"the model gives {kind} for sample {ids[row]!r} in {place(column)}: no number can be trusted that rests on "
+        f"the model gives {kind} for sample {ids[row]!r} in {where(column)}: no number can be trusted that rests on "
         "it; look at that sample and at the weights, or, where infinity is meant, map it to a number with output="
     )

@@ -47,10 +47,10 @@ class ForwardPass:
             else:
                 outputs, relevance = self._attributed(self.attribution, subject, looked_at, batch)
         self.recorder.check(captured)
-        given = outputs.detach()
-        answers = Answers(given, batch, setting)
+        detached = outputs.detach()
+        answers = Answers(detached, batch, setting)
         seen = Pass(
-            batch, self.look, self.number, setting, given, captured, relevance, answers, finite_check=finite_check
+            batch, self.look, self.number, setting, detached, captured, relevance, answers, finite_check=finite_check
         )
         seen.note_finite_check()
         return seen
@@ -74,7 +74,7 @@ class ForwardPass:
             correct = right(outputs, batch.known_targets, subject.task, subject.scores)
             return correct if attribution.where == "correct" else ~correct
 
-        outputs, found = attribution.attribute(
+        outputs, relevance = attribution.attribute(
             cast(nn.Module, subject.model),
             forward,
             batch.inputs,
@@ -83,7 +83,7 @@ class ForwardPass:
             task=subject.task,
             targets=batch.targets,
         )
-        return outputs, {point: values.detach() for point, values in zip(self.attributed, found, strict=True)}
+        return outputs, {point: values.detach() for point, values in zip(self.attributed, relevance, strict=True)}
 
 
 def together(forward_passes: Sequence[ForwardPass], batch: Batch) -> list[list[ForwardPass]]:
@@ -114,8 +114,8 @@ def passes(
     shared = look.several(group[0].quick(subject), batch.inputs, batch.ids, numbers).detach()
     finite_check.note(shared, batch.ids * len(group), lambda column: "its answer")
     answers = Answers(shared, batch, setting)
-    for place, (number, outputs) in enumerate(zip(numbers, shared.split(len(batch)), strict=True)):
-        yield Pass(batch, look, number, setting, outputs, Captured(), {}, answers, place, finite_check)
+    for index, (number, outputs) in enumerate(zip(numbers, shared.split(len(batch)), strict=True)):
+        yield Pass(batch, look, number, setting, outputs, Captured(), {}, answers, index, finite_check)
 
 
 def schedule(probes: Sequence[Probe], subject: Subject, setting: Setting) -> list[ForwardPass]:

@@ -53,11 +53,11 @@ def plain_descriptor(path: str | Path, *, most: int | None = None, links: bool =
         check_plain(path, links=links)
     number = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW), 0o666)
     try:
-        told = os.fstat(number)
-        if not stat.S_ISREG(told.st_mode):  # it became another between the two
-            raise _refused(errno.EINVAL, f"it is {_kind(told.st_mode)}, expected a plain file", path)
-        if most is not None and told.st_size > most:
-            raise _refused(errno.EFBIG, f"it has {told.st_size:,} bytes, expected {most:,} at most", path)
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):  # it became another between the two
+            raise _refused(errno.EINVAL, f"it is {_kind(status.st_mode)}, expected a plain file", path)
+        if most is not None and status.st_size > most:
+            raise _refused(errno.EFBIG, f"it has {status.st_size:,} bytes, expected {most:,} at most", path)
     except OSError:
         os.close(number)
         raise
@@ -151,4 +151,4 @@ def _kind(mode: int) -> str:
     kinds = (
         (stat.S_ISLNK, _LINK), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
     )  # fmt: skip
-    return next((told for holds, told in kinds if holds(mode)), "a device")
+    return next((kind for holds, kind in kinds if holds(mode)), "a device")

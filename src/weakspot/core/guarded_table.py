@@ -41,11 +41,11 @@ def read_table(path: Path, *, links: bool = True) -> "pa.Table":
 def _checked(about: Any, most: int) -> set[str]:
     """The columns of text that are kept as numbers into a list of texts; refuses what would take too much."""
     flat, coded, size = set(about.schema.to_arrow_schema().names), set(), int(about.num_rows)
-    for place, chunk in _chunks(about):
+    for column, chunk in _chunks(about):
         name, text = chunk.path_in_schema, chunk.physical_type == _TEXT
         if text and _ENDLESS in chunk.encodings:
             raise ValueError(f"column {name!r} is packed as {_ENDLESS}, whose size cannot be checked: use another")
-        width = 8 if text else _WIDTHS.get(chunk.physical_type) or about.schema.column(place).length
+        width = 8 if text else _WIDTHS.get(chunk.physical_type) or about.schema.column(column).length
         size += max(chunk.total_uncompressed_size, chunk.num_values * width)
         if text and any("DICTIONARY" in encoding for encoding in chunk.encodings):
             if name in flat:
@@ -59,15 +59,15 @@ def _checked(about: Any, most: int) -> set[str]:
 def _chunks(about: Any) -> Iterator[tuple[int, Any]]:
     for number in range(about.num_row_groups):
         group = about.row_group(number)
-        yield from ((place, group.column(place)) for place in range(group.num_columns))
+        yield from ((column, group.column(column)) for column in range(group.num_columns))
 
 
 def _unpacked(table: "pa.Table", wanted: "pa.Schema", most: int) -> "pa.Table":
     """The table with texts in the place of their numbers, once it is known that they fit."""
     _check_size(table.nbytes + sum(map(_text_bytes, table.columns)), most)
-    for place, field in enumerate(wanted):
-        if table.column(place).type != field.type:
-            table = table.set_column(place, field, table.column(place).cast(field.type))
+    for column, field in enumerate(wanted):
+        if table.column(column).type != field.type:
+            table = table.set_column(column, field, table.column(column).cast(field.type))
     return table
 
 
@@ -80,7 +80,7 @@ def _text_bytes(column: "pa.ChunkedArray") -> int:
     if kind is None or not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
         return 0
     lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
-    return sum(pc.sum(own).as_py() or 0 for own in lengths)
+    return sum(pc.sum(chunk_lengths).as_py() or 0 for chunk_lengths in lengths)
 
 
 def _check_size(size: int, most: int) -> None:

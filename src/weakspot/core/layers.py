@@ -127,24 +127,24 @@ def first_tensor(value: Any, where: str) -> Tensor:
 
 def list_layers(model: nn.Module, forward: Forward, inputs: Tensor) -> list[Layer]:
     """Every module that runs in one forward pass, in the order in which they finish, with its activation."""
-    found: list[Layer] = []
+    layers: list[Layer] = []
     uses: Counter[str] = Counter()
     watch = ActivationWatch()
 
-    def note(name: str, module: nn.Module, given: tuple[Any, ...], output: Any) -> None:
+    def note(name: str, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
         uses[name] += 1  # also of calls that are no layers: the taps count every call
-        if not given or not isinstance(given[0], Tensor) or not _has_tensor(output):
+        if not arguments or not isinstance(arguments[0], Tensor) or not _has_tensor(output):
             return
         tensor = first_tensor(output, name)
-        alike = (layer.channel_dim for layer in reversed(found) if layer.shape == tensor.shape[1:])
-        found.append(_layer(name, uses[name], module, given[0], tensor, next(alike, 1)))
-        watch.mark(tensor, len(found) - 1)
+        alike = (layer.channel_dim for layer in reversed(layers) if layer.shape == tensor.shape[1:])
+        layers.append(_layer(name, uses[name], module, arguments[0], tensor, next(alike, 1)))
+        watch.mark(tensor, len(layers) - 1)
 
     with _hooks(model, note), torch.no_grad(), watch:
         forward(inputs)
     for index, activation in watch.reached:
-        found[index] = replace(found[index], activation=activation)
-    return found
+        layers[index] = replace(layers[index], activation=activation)
+    return layers
 
 
 def _has_tensor(value: Any) -> bool:
@@ -152,7 +152,7 @@ def _has_tensor(value: Any) -> bool:
     return any(isinstance(item, Tensor) for item in items)
 
 
-def _layer(name: str, use: int, module: nn.Module, given: Tensor, output: Tensor, before: int) -> Layer:
+def _layer(name: str, use: int, module: nn.Module, first_input: Tensor, output: Tensor, before: int) -> Layer:
     """What one call shows; a module that does not say where its channels are has them where `before` says."""
     last = isinstance(module, _CHANNELS_LAST) or output.ndim == 2
     first = isinstance(module, _CHANNELS_FIRST)
@@ -161,7 +161,7 @@ def _layer(name: str, use: int, module: nn.Module, given: Tensor, output: Tensor
         use=use,
         kind=type(module).__name__,
         shape=tuple(output.shape[1:]),
-        input_shape=tuple(given.shape[1:]),
+        input_shape=tuple(first_input.shape[1:]),
         channel_dim=output.ndim - 1 if last else 1 if first else before,
         weighted=isinstance(module, _WEIGHTED),
     )

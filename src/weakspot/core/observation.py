@@ -120,7 +120,7 @@ class Answers:
 class Pass:
     """One look at one batch: what came out, and what was taken on the way, for all probes together.
 
-    answers: of the forward pass, which several looks may have shared. place: which of them this is.
+    answers: of the forward pass, which several looks may have shared. index: which of them this is.
     """
 
     batch: Batch
@@ -131,7 +131,7 @@ class Pass:
     captured: Captured
     relevance: Mapping[Point, Tensor]
     answers: Answers
-    place: int = 0
+    index: int = 0
     finite_check: FiniteCheck = field(default_factory=FiniteCheck, repr=False)
     _channels: dict[Tap, Channels] = field(default_factory=dict, repr=False)
 
@@ -143,7 +143,7 @@ class Pass:
 
     def _plain(self, tap: Tap) -> Channels:
         channels = self.captured.channels(self.setting.layout(tap))
-        self.finite_check.note(channels.mean, self.batch.ids, channels.layout.place)
+        self.finite_check.note(channels.mean, self.batch.ids, channels.layout.where)
         return channels
 
     def _scaled(self, tap: Tap) -> Channels:
@@ -261,8 +261,8 @@ class Observation:
         return {point.label: self._mine(taken_at(self.seen.relevance, point)) for point in points}
 
     def _here(self, answers: np.ndarray) -> np.ndarray:
-        own: np.ndarray = answers[self.seen.place]
-        return own if self._all else own[self.rows]
+        mine: np.ndarray = answers[self.seen.index]
+        return mine if self._all else mine[self.rows]
 
     @cached_property
     def _all(self) -> bool:

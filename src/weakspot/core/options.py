@@ -126,17 +126,17 @@ def shortened(value: Any) -> str:
     return str(value) if isinstance(value, Path) else _SHORT.repr(value)
 
 
-def refuse_unknown(given: Collection[Any], known: Sequence[str], *, of: str) -> None:
+def refuse_unknown(names: Collection[Any], options: Sequence[str], *, of: str) -> None:
     """Refuse options that there are not, naming those that there are."""
-    unknown = sorted(set(given) - set(known), key=str)
+    unknown = sorted(set(names) - set(options), key=str)
     if unknown:
-        lost, have = ", ".join(map(repr, unknown)), ", ".join(known) or "none"
-        raise OptionError(str(unknown[0]), f"{of} has no option {lost}; {nearest(unknown[0], known)}it has: {have}")
+        lost, have = ", ".join(map(repr, unknown)), ", ".join(options) or "none"
+        raise OptionError(str(unknown[0]), f"{of} has no option {lost}; {nearest(unknown[0], options)}it has: {have}")
 
 
-def nearest(name: Any, known: Sequence[str]) -> str:
+def nearest(name: Any, names: Sequence[str]) -> str:
     """A question whether something known was meant that is spelled nearly alike; nothing where there is none."""
-    near = get_close_matches(str(name), known, n=1)
+    near = get_close_matches(str(name), names, n=1)
     return f"did you mean {near[0]!r}? " if near else ""
 
 

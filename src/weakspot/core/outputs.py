@@ -239,17 +239,17 @@ def fitting(name: str, declared: Mapping[str, _Declared]) -> _Declared | None:
 
 
 def _read(kind: type[_Declared], entry: Mapping[str, Any]) -> _Declared:
-    known = {own.name for own in fields(kind)}
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items() if name in known
+    names = {field.name for field in fields(kind)}
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items() if name in names
     }
-    return kind(**given)
+    return kind(**options)
 
 
 def _set_entries(declared: Any) -> dict[str, Any]:
     """The entries that differ from the defaults: an index stays short."""
-    entries = {own.name: (getattr(declared, own.name), own) for own in fields(declared)}
-    return {name: canonical(value) for name, (value, own) in entries.items() if value or own.name == "about"}
+    entries = {field.name: (getattr(declared, field.name), field) for field in fields(declared)}
+    return {name: canonical(value) for name, (value, field) in entries.items() if value or field.name == "about"}
 
 
 def _unlike(outputs: Outputs, finding: "Finding") -> Iterator[str]:

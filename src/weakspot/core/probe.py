@@ -205,13 +205,13 @@ class Probe(ABC):
 
 def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with the probe's defaults; one that it does not have, or a value that does not fit, is refused."""
-    known = fields(probe)  # type: ignore[arg-type]
-    refuse_unknown(options, [entry.name for entry in known], of=probe.name())
+    declared = fields(probe)  # type: ignore[arg-type]
+    refuse_unknown(options, [entry.name for entry in declared], of=probe.name())
     hints = _hints(probe) if options else {}
-    given = {name: checked(name, value, hints[name], of=probe.name()) for name, value in options.items()}
-    defaults = {entry.name: entry.default for entry in known if entry.default is not MISSING}
-    made = {entry.name: entry.default_factory() for entry in known if entry.default_factory is not MISSING}
-    return {**defaults, **made, **given}
+    checked_options = {name: checked(name, value, hints[name], of=probe.name()) for name, value in options.items()}
+    defaults = {entry.name: entry.default for entry in declared if entry.default is not MISSING}
+    made = {entry.name: entry.default_factory() for entry in declared if entry.default_factory is not MISSING}
+    return {**defaults, **made, **checked_options}
 
 
 def _hints(probe: type[Probe]) -> dict[str, Any]:
@@ -221,9 +221,9 @@ def _hints(probe: type[Probe]) -> dict[str, Any]:
         raise ProbeError(f"{probe.name()} annotates an option with what its module does not know: {error}") from error
 
 
-def check_complete(probe: type[Probe], given: Sequence[str]) -> None:
+def check_complete(probe: type[Probe], names: Sequence[str]) -> None:
     """Refuse to go on without an option that has no default."""
     has_none = [entry.name for entry in fields(probe) if entry.default is entry.default_factory is MISSING]  # type: ignore[arg-type]
-    missing = [name for name in has_none if name not in given]
+    missing = [name for name in has_none if name not in names]
     if missing:
         raise ConfigError(f"{probe.name()} needs the option {', '.join(map(repr, missing))}: it has no default")

@@ -67,8 +67,8 @@ def parts_of(member: Any) -> list[Any]:
 
 def members_of(kind: type) -> Mapping[str, Any]:
     """What is written in a class itself, without what Python adds to it."""
-    own = {name: item for name, item in sorted(vars(kind).items()) if name != "_abc_impl"}
-    return {name: item for name, item in own.items() if not _dunder(name) or isinstance(item, METHODS)}
+    members = {name: item for name, item in sorted(vars(kind).items()) if name != "_abc_impl"}
+    return {name: item for name, item in members.items() if not _dunder(name) or isinstance(item, METHODS)}
 
 
 def used_names(kind: type, begin: str | None) -> set[str]:
@@ -107,7 +107,7 @@ def is_installed(module: str) -> bool:
         return not is_users_module(module)
     spec = find_spec(top)
     places = [] if spec is None else [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    return any(not is_user_code(f"{place}/") for place in places)
+    return any(not is_user_code(f"{location}/") for location in places)
 
 
 @cache
@@ -115,9 +115,11 @@ def version_of(package: str) -> str | None:
     """The version of an installed package, without what names its build, such as +cpu."""
     if package == "weakspot":
         return __version__
-    found = _distribution_version(package) or next(map(_distribution_version, _distributions().get(package, ())), None)
-    found = found or getattr(sys.modules.get(package), "__version__", None)
-    return found.partition("+")[0] if isinstance(found, str) else None
+    version = _distribution_version(package) or next(
+        map(_distribution_version, _distributions().get(package, ())), None
+    )
+    version = version or getattr(sys.modules.get(package), "__version__", None)
+    return version.partition("+")[0] if isinstance(version, str) else None
 
 
 def _distribution_version(name: str) -> str | None:

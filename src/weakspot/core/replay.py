@@ -51,14 +51,14 @@ class Replays:
 
 
 def _record(forward: Forward, inputs: Tensor, recorder: Recorder) -> _Recorded:
-    own, graph = inputs.clone(), torch.cuda.CUDAGraph()
+    held_inputs, graph = inputs.clone(), torch.cuda.CUDAGraph()
     try:
         with recorder.recording(len(inputs)) as captured, torch.cuda.graph(graph):
-            outputs = forward(own)
+            outputs = forward(held_inputs)
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise SubjectError(f"the model cannot be replayed as a CUDA graph: {reason}; leave cuda_graphs off") from error
-    return _Recorded(graph, own, outputs, captured)
+    return _Recorded(graph, held_inputs, outputs, captured)
 
 
 def _replay(recorded: _Recorded, forward: Forward, inputs: Tensor, recorder: Recorder) -> Tensor:

@@ -97,8 +97,8 @@ def _check_targets(batch: Batch, targets: Tensor, task: Task, classes: int | Non
             )
         _refuse(targets != targets.long(), batch, "has a target that is no class number", targets)
         most = classes if classes is not None else int(targets.max()) + 1
-        known = "a class number of 0 or more" if classes is None else f"a class number from 0 to {classes - 1}"
-        _refuse((targets < 0) | (targets >= most), batch, f"needs {known} as target", targets)
+        expected = "a class number of 0 or more" if classes is None else f"a class number from 0 to {classes - 1}"
+        _refuse((targets < 0) | (targets >= most), batch, f"needs {expected} as target", targets)
     if task == "multilabel":
         _refuse(((targets != 0) & (targets != 1)).flatten(1).any(1), batch, "has labels other than 0 and 1")
 
@@ -120,14 +120,14 @@ class ValidSubset(Subset):
             raise DataError(
                 f"none of the {len(source.ids)} samples can be used; the first: {next(iter(skipped.values()))}"
             )
-        super().__init__(source, [place for place, name in enumerate(source.ids) if name not in self.skipped])
+        super().__init__(source, [index for index, name in enumerate(source.ids) if name not in self.skipped])
 
 
 def usable(subject: Subject, source: Source, *, batch_size: int, workers: int, progress: Progress) -> ValidSubset:
     """What is left of a source when every sample was read once and those that cannot be used are left out."""
     check_ids(source)
     readable = CheckedSource(source, subject.task, None, bounds=subject.bounds)
-    first = next((place for place in range(len(source.ids)) if not _troubles(readable, np.array([place]))), 0)
+    first = next((index for index in range(len(source.ids)) if not _troubles(readable, np.array([index]))), 0)
     outputs, _ = subject.tried(source.read(np.array([first])).inputs)
     checked = CheckedSource(source, subject.task, subject.class_count(outputs), bounds=subject.bounds)
     total = len(source.ids)
@@ -150,5 +150,5 @@ def _troubles(source: Source, places: np.ndarray) -> dict[str, str]:
     except BadSample as error:
         if len(places) == 1:
             return {error.sample: str(error)}
-        return {name: why for place in places for name, why in _troubles(source, place[None]).items()}
+        return {name: why for index in places for name, why in _troubles(source, index[None]).items()}
     return {}

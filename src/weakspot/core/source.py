@@ -59,7 +59,7 @@ class Subset:
     def named(cls, source: Source, ids: Iterable[str]) -> "Subset":
         """The samples with these ids, in the order of the source; an id that it does not have is an error."""
         wanted = set(ids)
-        places = [place for place, name in enumerate(source.ids) if name in wanted]
+        places = [index for index, name in enumerate(source.ids) if name in wanted]
         if len(places) < len(wanted):
             lost = sorted(wanted.difference(source.ids))
             raise DataError(f"the data have no sample {lost[0]!r} ({len(lost)} of {len(wanted)} ids are not there)")
@@ -96,8 +96,8 @@ def like(split: str, other: str) -> str:
 
 def splits_behind(split: str, data: Mapping[str, Source]) -> tuple[str, ...]:
     """The splits of the data that a split is made of: itself, or both that a name such as "train.like.test" names."""
-    first, found, second = split.partition(".like.")
-    return (first, second) if found and split not in data else (split,)
+    first, separator, second = split.partition(".like.")
+    return (first, second) if separator and split not in data else (split,)
 
 
 def with_made_splits(data: Mapping[str, Source], splits: Iterable[str]) -> dict[str, Source]:

@@ -115,8 +115,8 @@ class Subject:
         The code is that of the user's own classes and functions, with the values they find, see `weakspot.core.code`;
         installed packages count by name and version.
         """
-        known = self.identity().fingerprint
-        return known if self._mark is None else digest([known, self._mark])
+        fingerprint = self.identity().fingerprint
+        return fingerprint if self._mark is None else digest([fingerprint, self._mark])
 
     def identity(self) -> Identity:
         """The fingerprint without what a Run knows besides, and what could not be looked at for it.
@@ -143,21 +143,21 @@ class Subject:
         if self._fingerprint is not None and not hasattr(self.model, "fingerprint"):
             trace.unknown.add("model: all of it, known by the name that it was given alone")
         model = trace.of(self.model, "model") if self._fingerprint is None else self._fingerprint
-        given = {"output": self._output, "preprocess": self._preprocess, "forward": self._forward}
-        adapters = [trace.of(value, name) for name, value in given.items()]
+        functions = {"output": self._output, "preprocess": self._preprocess, "forward": self._forward}
+        adapters = [trace.of(value, name) for name, value in functions.items()]
         ways = [] if self.ways == InferenceOptions() else [self.ways]
-        told = trace.digest(model, self.task, self.classes, self.bounds, self.scores, adapters, ways)
-        return Identity(told, tuple(sorted(trace.unknown)))
+        fingerprint = trace.digest(model, self.task, self.classes, self.bounds, self.scores, adapters, ways)
+        return Identity(fingerprint, tuple(sorted(trace.unknown)))
 
     def describe(self) -> dict[str, Any]:
         """What a Run notes of its subject."""
         named = getattr(self.model, "__qualname__", type(self.model).__qualname__)
         classes = list(self.classes) if self.classes else None
-        known, unknown = self.identity()
+        fingerprint, unknown = self.identity()
         return {
             "model": named,
             "fingerprint": self.fingerprint(),
-            **({} if self._mark is None else {"code_and_weights": known}),
+            **({} if self._mark is None else {"code_and_weights": fingerprint}),
             "task": self.task,
             "classes": classes,
             **({"not_fingerprinted": list(unknown)} if unknown else {}),
@@ -261,27 +261,28 @@ class Subject:
 
     def tried(self, inputs: Tensor) -> tuple[Tensor, tuple[Layer, ...]]:
         """What the model gives for these inputs (a sample will do), and every layer that runs for them, in order."""
-        given: list[Tensor] = []
+        outputs: list[Tensor] = []
         with self.borrowed() as forward, torch.no_grad():
             there = inputs.to(self.device)
             try:
                 if self.white_box:
-                    found = list_layers(self.model, lambda one: given.append(forward(one)), there)  # type: ignore
+                    layers = list_layers(self.model, lambda one: outputs.append(forward(one)), there)  # type: ignore
                 else:
-                    given, found = [forward(there)], []
+                    outputs, layers = [forward(there)], []
             except RuntimeError as error:
                 self._tell_of_other_types(there, error)
                 raise
-        return given[0], tuple(found)
+        return outputs[0], tuple(layers)
 
     def _tell_of_other_types(self, inputs: Tensor, error: RuntimeError) -> None:
         """Say so where weights and inputs are of different types, as of a model in half precision."""
         weights = self.model.parameters() if isinstance(self.model, nn.Module) else ()
-        kinds, given = {weight.dtype for weight in weights if weight.is_floating_point()}, self.prepared(inputs).dtype
-        if kinds and given not in kinds:
+        kinds = {weight.dtype for weight in weights if weight.is_floating_point()}
+        input_dtype = self.prepared(inputs).dtype
+        if kinds and input_dtype not in kinds:
             raise SubjectError(
-                f"the model's weights are {' and '.join(sorted(map(str, kinds)))}, and it is given {given}: cast the "
-                f"inputs with preprocess, or the weights with model.float() ({error})"
+                f"the model's weights are {' and '.join(sorted(map(str, kinds)))}, and its inputs {input_dtype}: cast "
+                f"the inputs with preprocess, or the weights with model.float() ({error})"
             ) from error
 
     def class_count(self, outputs: Tensor) -> int | None:

@@ -80,7 +80,7 @@ class Layout:
     def _indexes(self) -> dict[torch.device, Tensor]:
         return {}
 
-    def place(self, neuron: int) -> str:
+    def where(self, neuron: int) -> str:
         """In words, where a neuron lies."""
         return f"layer {self.labels[self.layer_of[neuron]]}, channel {self.channel_of[neuron]}"
 

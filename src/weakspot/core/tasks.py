@@ -45,16 +45,17 @@ def output_errors(outputs: Tensor, targets: Tensor, task: Task) -> Tensor:
     >>> output_errors(torch.tensor([[0.0, 0.0, 3.0, 4.0]]), torch.zeros(1, 4), "keypoints").tolist()
     [[0.0, 5.0]]
     """
-    given, true = (values.double().reshape(len(values), -1) for values in (outputs, targets))
-    if given.shape != true.shape:
+    predicted, true = (values.double().reshape(len(values), -1) for values in (outputs, targets))
+    if predicted.shape != true.shape:
         raise DataError(
-            f"the model gives {given.shape[1]} numbers per sample and the targets have {true.shape[1]}: they must agree"
+            f"the model gives {predicted.shape[1]} numbers per sample, and the targets have {true.shape[1]}: expected "
+            "as many of both"
         )
     if task != "keypoints":
-        return (given - true).abs()
-    if given.shape[1] % 2:
-        raise DataError(f"keypoints are pairs of x and y, and the model gives {given.shape[1]} numbers per sample")
-    return (given - true).reshape(len(given), -1, 2).square().sum(2).sqrt()
+        return (predicted - true).abs()
+    if predicted.shape[1] % 2:
+        raise DataError(f"keypoints are pairs of x and y, and the model gives {predicted.shape[1]} numbers per sample")
+    return (predicted - true).reshape(len(predicted), -1, 2).square().sum(2).sqrt()
 
 
 def probabilities(outputs: Tensor, task: Task, scores: Scores | None) -> Tensor:

@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent.parent
-_NOT_THEIRS = (str(_HERE), *(str(Path(place).resolve()) for place in set(sysconfig.get_paths().values())))
+_NOT_THEIRS = (str(_HERE), *(str(Path(folder).resolve()) for folder in set(sysconfig.get_paths().values())))
 _ELSEWHERE = "_weakspot_frames"
 
 
 def is_user_code(file: str) -> bool:
     """Whether a file is none of weakspot's, of Python's and of an installed package."""
     path = str(Path(file).resolve()) if not file.startswith("<") else ""
-    installed = any(path.startswith(f"{place}{os.sep}") for place in _NOT_THEIRS)
+    installed = any(path.startswith(f"{folder}{os.sep}") for folder in _NOT_THEIRS)
     return bool(path) and not installed and not any(part in path for part in ("site-packages", "dist-packages"))
 
 
