@@ -39,7 +39,7 @@ def imported(reference: str) -> Any:
     if not module or not name:
         raise ConfigError(f"{reference!r} names nothing: expected package.module:name")
     try:
-        found: Any = import_module(module)
+        value: Any = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and what it imports is not: its own fault, shown with its place
@@ -49,19 +49,19 @@ def imported(reference: str) -> Any:
             raise
         raise ConfigError(f"{module!r} is no name of a module: expected package.module:name") from error
     for part in name.split("."):
-        if not hasattr(found, part):
-            near = get_close_matches(part, dir(found), n=1)
+        if not hasattr(value, part):
+            near = get_close_matches(part, dir(value), n=1)
             raise ConfigError(f"{module!r} has no {name!r}" + (f": did you mean {near[0]!r}?" if near else ""))
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
-def called(reference: str, factory: Any, arguments: Mapping[str, Any], *given: Any) -> Any:
+def called(reference: str, factory: Any, arguments: Mapping[str, Any], *positional: Any) -> Any:
     """What a class or function gives; arguments that it does not take are refused."""
     if not callable(factory):
         raise ConfigError(f"{reference} is a {type(factory).__name__}: expected a class or function to call")
     try:
-        return factory(*given, **arguments)
+        return factory(*positional, **arguments)
     except TypeError as error:
         if _raised_inside(error):
             raise
@@ -83,8 +83,8 @@ def _raised_inside(error: Exception) -> bool:
 
 def offered() -> dict[str, str]:
     """Where every probe is, by its name: weakspot's own, and those that installed packages offer."""
-    own = {snake_case(name): f"{package}:{name}" for package, names in BUILT_IN.items() for name in names.split()}
-    return {**{entry.name: entry.value for entry in entry_points(group=PROBES)}, **own}
+    built_in = {snake_case(name): f"{package}:{name}" for package, names in BUILT_IN.items() for name in names.split()}
+    return {**{entry.name: entry.value for entry in entry_points(group=PROBES)}, **built_in}
 
 
 def offered_probes() -> dict[str, "type[Probe]"]:
@@ -106,14 +106,14 @@ def find_probe(name: str) -> "type[Probe]":
     from weakspot.core.probe import Probe
 
     if ":" in name:
-        found = imported(name)
-        if not (isinstance(found, type) and issubclass(found, Probe)):
+        probe = imported(name)
+        if not (isinstance(probe, type) and issubclass(probe, Probe)):
             raise ConfigError(f"{name} is no probe: expected a subclass of weakspot.Probe")
-        return found
-    known = offered()
-    if name not in known:
-        raise ConfigError(unknown_question(name, [*STEPS, *sorted(known)]))
-    loaded: type[Probe] = imported(known[name])
+        return probe
+    probes = offered()
+    if name not in probes:
+        raise ConfigError(unknown_question(name, [*STEPS, *sorted(probes)]))
+    loaded: type[Probe] = imported(probes[name])
     return loaded
 
 
@@ -122,8 +122,8 @@ def steps_for(ask: Mapping[str, Mapping[str, Any] | None], probes: Sequence[str]
     from weakspot.core.step import Step
 
     steps = []
-    for name, given in ask.items():
-        steps += steps_of(name, dict(given or {}))
+    for name, options in ask.items():
+        steps += steps_of(name, dict(options or {}))
     return steps + [Step.of(find_probe(name)) for name in probes]
 
 
@@ -142,8 +142,8 @@ def steps_of(name: str, options: Mapping[str, Any]) -> "list[Step]":
         raise ConfigError(f"{name} cannot be asked with {shortened(dict(options))}: {error}") from error
 
 
-def unknown_question(name: str, known: Sequence[str]) -> str:
+def unknown_question(name: str, names: Sequence[str]) -> str:
     """A message that names what there is, the nearest first."""
-    near = get_close_matches(name, known, n=1)
+    near = get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"nothing is called {name!r}: {hint}there is {', '.join(known)}, or module:Class for a probe of your own"
+    return f"nothing is called {name!r}: {hint}there is {', '.join(names)}, or module:Class for a probe of your own"

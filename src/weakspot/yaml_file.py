@@ -31,18 +31,18 @@ class Places:
         """The file and line of the value under these keys, or of the last one of them that is there."""
         node, line = self.root, self.root.start_mark.line
         for part in path:
-            found = _child(node, part)
-            if found is None:
+            child = _child(node, part)
+            if child is None:
                 break
-            node, line = found[1], found[0].start_mark.line
+            node, line = child[1], child[0].start_mark.line
         return f"{self.name}:{line + 1}"
 
     def of_option(self, option: str, *path: Any) -> str:
         """The file and line of the first option of this name below these keys, or of the keys themselves."""
         node: Node | None = self.root
         for part in path:
-            found = None if node is None else _child(node, part)
-            node = None if found is None else found[1]
+            child = None if node is None else _child(node, part)
+            node = None if child is None else child[1]
         keys = [] if node is None else [key for key, _ in _pairs(node) if key.value == option]
         return f"{self.name}:{keys[0].start_mark.line + 1}" if keys else self.of(*path)
 
@@ -53,9 +53,9 @@ class Places:
             yield
         except WeakspotError as error:
             option = error.option if isinstance(error, OptionError) else None
-            place = self.of(*path) if option is None else self.of_option(option, *path)
+            where = self.of(*path) if option is None else self.of_option(option, *path)
             if not str(error).startswith(f"{self.name}:"):
-                error.args = (f"{place}: {error}",)
+                error.args = (f"{where}: {error}",)
             raise
 
 
@@ -104,34 +104,34 @@ class _Loader(yaml.SafeLoader):
 
 def _no_yaml(error: yaml.YAMLError, name: str) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = name if mark is None else f"{name}:{mark.line + 1}"
+    where = name if mark is None else f"{name}:{mark.line + 1}"
     reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    return f"{place}: this is no valid YAML: {reason}"
+    return f"{where}: this is no valid YAML: {reason}"
 
 
 def _check(node: Node, name: str, above: tuple[int, ...], sizes: dict[int, int]) -> int:
     """How many values a node stands for; one that holds itself, or too much by repetition, is refused."""
-    place = f"{name}:{node.start_mark.line + 1}"
+    where = f"{name}:{node.start_mark.line + 1}"
     if id(node) in above:
-        raise ConfigError(f"{place}: this value holds itself")
+        raise ConfigError(f"{where}: this value holds itself")
     if isinstance(node, ScalarNode):
-        _check_scalar(node, place)
+        _check_scalar(node, where)
     if id(node) not in sizes:
         if isinstance(node, MappingNode):
             _check_keys(node, name)
         sizes[id(node)] = 1 + sum(_check(child, name, (*above, id(node)), sizes) for child in _children(node))
         if sizes[id(node)] > _MOST_VALUES:
-            raise ConfigError(f"{place}: this stands for more than {_MOST_VALUES:,} values")
+            raise ConfigError(f"{where}: this stands for more than {_MOST_VALUES:,} values")
     return sizes[id(node)]
 
 
-def _check_scalar(node: ScalarNode, place: str) -> None:
+def _check_scalar(node: ScalarNode, where: str) -> None:
     if node.tag.endswith((":int", ":float")) and len(node.value) > _MOST_DIGITS:
-        raise ConfigError(f"{place}: {node.value[:20]}… is a number of {len(node.value):,} digits: write a smaller one")
+        raise ConfigError(f"{where}: {node.value[:20]}… is a number of {len(node.value):,} digits: write a smaller one")
     try:
         node.value.encode()
     except UnicodeEncodeError as error:
-        raise ConfigError(f"{place}: {node.value!a} holds half of a surrogate pair, which is no text") from error
+        raise ConfigError(f"{where}: {node.value!a} holds half of a surrogate pair, which is no text") from error
 
 
 def _check_keys(node: MappingNode, name: str) -> None:

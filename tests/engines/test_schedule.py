@@ -70,7 +70,7 @@ def test_before_anything_was_finished_nothing_is_slow_and_who_gets_through_no_ba
 
 
 def test_a_trial_says_how_long_the_first_shard_may_take():
-    schedule = Schedule({0: 10}, Patience(hanging=5.0, least=30.0, first=1e9), known=2.0)
+    schedule = Schedule({0: 10}, Patience(hanging=5.0, least=30.0, first=1e9), expected=2.0)
     schedule.joins(0)
     list(schedule.assign(0.0))
     assert schedule.longest == 2.0

@@ -68,8 +68,8 @@ class Aim:
     def margin(self, logits: Tensor, rows: Tensor | slice = slice(None)) -> tuple[Tensor, Tensor]:
         """max(g, −κ) + κ, and whether the answer has turned by that margin; a tie of two classes is no turn."""
         classes = self.classes[rows][:, None]
-        own, other = logits.gather(1, classes), logits.scatter(1, classes, -torch.inf).max(1, keepdim=True).values
-        short = (other - own if self.targeted else own - other)[:, 0]
+        logit, other = logits.gather(1, classes), logits.scatter(1, classes, -torch.inf).max(1, keepdim=True).values
+        short = (other - logit if self.targeted else logit - other)[:, 0]
         return (short + self.confidence).clamp_min(0), (short < 0) & (short <= -self.confidence)
 
 

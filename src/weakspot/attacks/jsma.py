@@ -50,9 +50,9 @@ def jsma(
         if number == steps or not wanted.any():
             break
         left = free[active[wanted]]
-        first, second, found = _pairs(outputs, leaf, classes[active], wanted, left, sign=sign, others=others)
-        active = active[wanted][found]
-        for pixel in (first[found], second[found]):
+        first, second, has_pair = _pairs(outputs, leaf, classes[active], wanted, left, sign=sign, others=others)
+        active = active[wanted][has_pair]
+        for pixel in (first[has_pair], second[has_pair]):
             values = (changed[active, pixel] + theta).clamp_(*bounds)
             changed[active, pixel] = values
             free[active, pixel] = values != limit
@@ -65,29 +65,29 @@ def _pairs(
     outputs: Tensor, leaf: Tensor, classes: Tensor, rows: Tensor, free: Tensor, *, sign: int, others: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The best pair of the samples at `rows`, from α and β: at most two ways back, however many classes there are."""
-    own = outputs.gather(1, classes[:, None]).sum()
-    alpha = sign * input_gradient(own, leaf, again=others)[rows]
+    wanted = outputs.gather(1, classes[:, None]).sum()
+    alpha = sign * input_gradient(wanted, leaf, again=others)[rows]
     if not others:
         return steepest_pairs(alpha, free)
     beta = sign * input_gradient(outputs.sum(), leaf)[rows] - alpha
     return best_pairs(alpha, -beta, free)
 
 
-def steepest_pairs(own: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def steepest_pairs(slopes: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """As `best_pairs` where b = a: the two free pixels with the largest a, if their sum is positive."""
-    largest, pixels = own.masked_fill(~free, _NEVER).topk(2, dim=1)
+    largest, pixels = slopes.masked_fill(~free, _NEVER).topk(2, dim=1)
     return pixels[:, 0], pixels[:, 1], largest.sum(1) > 0
 
 
-def best_pairs(own: Tensor, others: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def best_pairs(slopes: Tensor, others: Tensor, free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The pair p ≠ q of free pixels with the largest (a_p + a_q)(b_p + b_q), both sums positive.
 
-    a = `own`, b = `others` and `free` are (samples, pixels); gives p, q and whether there is such a pair, each
+    a = `slopes`, b = `others` and `free` are (samples, pixels); gives p, q and whether there is such a pair, each
     (samples,). The product grows with every a and b, so a pixel that two others match or beat in both is in no better
     pair than one of those: only the few that are beaten at most once are paired, and the answer is still that of the
     search over all pairs.
     """
-    a, order = own.masked_fill(~free, _NEVER).sort(dim=1, descending=True, stable=True)
+    a, order = slopes.masked_fill(~free, _NEVER).sort(dim=1, descending=True, stable=True)
     b = others.masked_fill(~free, _NEVER).gather(1, order)
     kept = b > _second_largest_before(b)
     width = max(2, int(kept.sum(1).max()))

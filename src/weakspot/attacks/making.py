@@ -44,16 +44,16 @@ def _goal(subject: Subject, attack: Attack, batch: Batch, outputs: Tensor, seed:
 
 def _answered(subject: Subject, goal: Goal, outputs: Tensor, after: Tensor) -> dict[str, Tensor]:
     """Before and after: whether the answer is as the attack wants, or the loss where no answer is right or wrong."""
-    before, success = (goal.reached(given, subject.task, subject.scores) for given in (outputs, after))
+    before, success = (goal.reached(some, subject.task, subject.scores) for some in (outputs, after))
     if before is not None and success is not None:
         return {"before": before, "success": success}
     loss = loss_of(subject.task)
-    losses = (loss(_as_logits(subject, given), goal.answers).double() for given in (outputs, after))
+    losses = (loss(_as_logits(subject, some), goal.answers).double() for some in (outputs, after))
     return dict(zip(("loss_before", "loss_after"), losses, strict=True))
 
 
 def _as_logits(subject: Subject, outputs: Tensor) -> Tensor:
-    already: Forward = lambda given: given  # noqa: E731
+    already: Forward = lambda some: some  # noqa: E731
     return logits_of(already, subject.task, subject.scores)(outputs)
 
 

@@ -33,24 +33,24 @@ def attack_from(options: Mapping[str, Any]) -> Attack:
     >>> attack_from({"attack": "fgsm", "epsilon": 0.1})
     Fgsm(toward=None, epsilon=0.1)
     """
-    given = {name: value for name, value in options.items() if name not in _OF_THE_SET}
-    name = given.pop("attack", None)
+    of_attack = {name: value for name, value in options.items() if name not in _OF_THE_SET}
+    name = of_attack.pop("attack", None)
     if name not in ATTACKS:
         hint = nearest(name, list(ATTACKS))
         raise OptionError("attack", f"attack is {name!r}: {hint}choose one of {', '.join(ATTACKS)}")
     kind = ATTACKS[name]
-    known = {field.name: field for field in fields(kind)}
+    declared = {field.name: field for field in fields(kind)}
     hints = get_type_hints(kind)
-    for option in given:
-        if option not in known:
-            listed = ", ".join([*known, *_OF_THE_SET])
+    for option in of_attack:
+        if option not in declared:
+            listed = ", ".join([*declared, *_OF_THE_SET])
             raise OptionError(
-                option, f"{name} has no option {option!r}: {nearest(option, list(known))}there are {listed}"
+                option, f"{name} has no option {option!r}: {nearest(option, list(declared))}there are {listed}"
             )
-    for option, field in known.items():
-        if option not in given and field.default is MISSING and field.default_factory is MISSING:
+    for option, field in declared.items():
+        if option not in of_attack and field.default is MISSING and field.default_factory is MISSING:
             raise OptionError(option, f"{name} needs {option}: say how much, for instance {option}: 0.1")
-    return kind(**{option: _value(name, option, value, hints[option]) for option, value in given.items()})
+    return kind(**{option: _value(name, option, value, hints[option]) for option, value in of_attack.items()})
 
 
 def attacked(
@@ -68,11 +68,11 @@ def attacked(
     the ids are those of the originals. See `Attacked` for `folder`, `batch_size` and `progress`.
     """
     attack = attack_from(options)
-    own = {
+    of_set = {
         name: checked(name, options[name], kind, of="attack") for name, kind in _OF_THE_SET.items() if name in options
     }
-    joined = own.pop("with_originals", False)
-    made = Attacked(source, subject, attack, folder=folder, batch_size=batch_size, progress=progress, **own)
+    joined = of_set.pop("with_originals", False)
+    made = Attacked(source, subject, attack, folder=folder, batch_size=batch_size, progress=progress, **of_set)
     return Together({"original": source, options["attack"]: made}) if joined else made
 
 

@@ -146,12 +146,12 @@ class Attacked:
         return MemoryStore()
 
     def _opened_folder(self, folder: Path) -> Store:
-        own = folder / digest([self._made_as, self._part_size])[:24]
-        with writing(own):
-            own.mkdir(parents=True, exist_ok=True)
-        tidy(own)
-        write_text(own / "set.json", to_json(self._identity()))
-        return FolderStore(own)
+        set_folder = folder / digest([self._made_as, self._part_size])[:24]
+        with writing(set_folder):
+            set_folder.mkdir(parents=True, exist_ok=True)
+        tidy(set_folder)
+        write_text(set_folder / "set.json", to_json(self._identity()))
+        return FolderStore(set_folder)
 
     def _positions(self, number: int) -> np.ndarray:
         start = number * self._part_size

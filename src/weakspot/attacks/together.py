@@ -26,7 +26,7 @@ class Together:
             raise ConfigError("sets to put together: expected one or more, got none")
         self._names, self._sources = tuple(sets), tuple(sets.values())
         self._starts = np.cumsum([0, *(len(source.ids) for source in self._sources)])
-        self.ids: Sequence[str] = tuple(f"{name}/{own}" for name, source in sets.items() for own in source.ids)
+        self.ids: Sequence[str] = tuple(f"{name}/{sample}" for name, source in sets.items() for sample in source.ids)
         self._opened = False
 
     def fingerprint(self) -> str:

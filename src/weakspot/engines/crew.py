@@ -56,12 +56,12 @@ class Crew:
 
     def answered(self, member: Member, about: dict[str, Any]) -> None:
         """A worker is there; refuse one that computes with something else than this process does."""
-        other = {name: found for name, found in about["versions"].items() if versions().get(name) != found}
+        other = {name: got for name, got in about["versions"].items() if versions().get(name) != got}
         if other:
             wanted = ", ".join(f"{name} {versions()[name]}" for name in other)
-            found = ", ".join(f"{name} {number}" for name, number in other.items())
+            got = ", ".join(f"{name} {number}" for name, number in other.items())
             raise ConfigError(
-                f"the worker on {about['node']} has {found}, and here is {wanted}: results would depend on who makes "
+                f"the worker on {about['node']} has {got}, and here is {wanted}: results would depend on who makes "
                 "them; install the same versions on every node"
             )
         member.about, self.refused = about, 0
@@ -84,6 +84,6 @@ class Crew:
     def memory(self) -> tuple[int, int | None]:
         """The most memory that any worker had, in bytes: its own, and on its GPU if it has one."""
         there = [member.talk("memory") for member in self.members.values() if member.about]
-        found = self._ray.get(there)
-        on_gpus = [gpu for _, gpu in found if gpu is not None]
-        return max((own for own, _ in found), default=0), max(on_gpus, default=None)
+        answers = self._ray.get(there)
+        on_gpus = [gpu for _, gpu in answers if gpu is not None]
+        return max((bytes_used for bytes_used, _ in answers), default=0), max(on_gpus, default=None)

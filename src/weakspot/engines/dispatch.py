@@ -55,7 +55,7 @@ class Dispatch:
         workers: int,
         patience: Patience,
         discard: bool = False,
-        known: float = inf,
+        expected: float = inf,
         check: Callable[[], None] = lambda: None,
     ):
         self._ray, self._crew, self._parcel, self._job = ray, crew, parcel, job
@@ -63,7 +63,7 @@ class Dispatch:
         self._progress, self._workers, self._patience = progress, workers, patience
         self._discard, self._check = discard, check
         samples = {shard.number: shard.stop - shard.start for shard in shards}
-        self.schedule, self._counted = Schedule(samples, patience, known=known), Counted(samples)
+        self.schedule, self._counted = Schedule(samples, patience, expected=expected), Counted(samples)
         self._waiting: dict[Any, tuple[Callable[..., None], Member, Any]] = {}
         """What was asked of workers: what to do with the answer, who gives it, and about what."""
         self._troubles: dict[int, Trouble] = {}
@@ -243,11 +243,11 @@ class Dispatch:
         now = time.monotonic()
         for number in [*self.schedule.hanging(now), *self._never_ready(now)]:
             member = self._crew.members[number]
-            place = member.about.get("node", "an unknown node")
+            node = member.about.get("node", "an unknown node")
             self.schedule.gives_up(number)
             if self.schedule.fruitless >= self._patience.attempts * self._workers:
-                raise self._stuck(place)
-            self._progress.tell(f"worker {member.number} on {place} hangs: another one takes its place")
+                raise self._stuck(node)
+            self._progress.tell(f"worker {member.number} on {node} hangs: another one takes its place")
             self._lost(member, TimeoutError("it took far longer than others did"))
 
     def _never_ready(self, now: float) -> list[int]:
@@ -256,11 +256,11 @@ class Dispatch:
         self._taking = {number: since for number, since in self._taking.items() if number in there}
         return [number for number, since in self._taking.items() if now - since > self._patience.first]
 
-    def _stuck(self, place: str) -> SubjectError:
+    def _stuck(self, node: str) -> SubjectError:
         first = self._job.source.ids[self._shards[min(self.schedule.left)].start]
         waited = f"{self._patience.first:g} s" if isinf(self.schedule.longest) else "what a trial lets expect"
         return SubjectError(
-            f"{self.schedule.fruitless} workers hung before any shard was done, the last on {place}: expected a batch "
+            f"{self.schedule.fruitless} workers hung before any shard was done, the last on {node}: expected a batch "
             f"of {self._job.batch_size} samples within {waited}, and none came; try the sample {first!r} with the "
             "engine local: if that hangs, too, it is the model or the data; if it is only slow, take smaller batches "
             "or more time with Patience(first=…); what was done before is kept"
@@ -284,8 +284,8 @@ def _refused(member: Member, error: Any) -> Exception:
     """What to tell where a worker cannot take what it is sent; a defect of weakspot itself stays what it is."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, ImportError | AttributeError):
-        place = member.about.get("node", "a node")
+        node = member.about.get("node", "a node")
         return ConfigError(
-            f"the worker on {place} cannot load what it is sent: {cause}; install the same packages on every node"
+            f"the worker on {node} cannot load what it is sent: {cause}; install the same packages on every node"
         )
     return cause if isinstance(cause, Exception) else RuntimeError(str(error))

@@ -113,7 +113,7 @@ class RayEngine(Engine):
             workers=min(self._workers, len(shards)),
             patience=patience or self._patience,
             discard=discard,
-            known=self._tried.get(_kind(job), inf),
+            expected=self._tried.get(_kind(job), inf),
             check=partial(_check_all, termination, self._watch),
         )
         try:
@@ -135,8 +135,8 @@ class RayEngine(Engine):
         """How many workers there are, and the most memory that this process and one of them had."""
         if self._crew is None:
             return Footprint(self._asked or 1, peak_memory())
-        own, gpu = self._crew.memory()
-        return Footprint(self._workers, peak_memory(), own, gpu)
+        memory, gpu = self._crew.memory()
+        return Footprint(self._workers, peak_memory(), memory, gpu)
 
     def close(self) -> None:
         """End the workers, and Ray itself where it was started for them; what is done is kept."""
@@ -211,23 +211,23 @@ class RayEngine(Engine):
         source = self._stored("the data", job.source, job.source.original, job.identity["data"])
         return Parcel(subject, source, self._put("the questions", job.shell()))
 
-    def _stored(self, told: str, thing: Any, same: Any, fingerprint: str | None) -> tuple[str, Any]:
+    def _stored(self, label: str, thing: Any, same: Any, fingerprint: str | None) -> tuple[str, Any]:
         """A key for the thing and where it is stored: anew where `same` is another object than last time, or changed.
 
         A fingerprint alone would not do: not all that a model holds can be in it.
         """
-        known = self._sent.get(told)
-        if known is None or known[0] is not same or known[1] != fingerprint or fingerprint is None:
-            self._sent[told] = same, fingerprint, uuid.uuid4().hex, self._put(told, thing)
-        return self._sent[told][2:]
+        stored = self._sent.get(label)
+        if stored is None or stored[0] is not same or stored[1] != fingerprint or fingerprint is None:
+            self._sent[label] = same, fingerprint, uuid.uuid4().hex, self._put(label, thing)
+        return self._sent[label][2:]
 
-    def _put(self, told: str, thing: Any) -> Any:
+    def _put(self, label: str, thing: Any) -> Any:
         cloudpickle = self._ray.cloudpickle
         with users_code_travels(cloudpickle):
             try:
                 return self._ray.put(thing)
             except Exception as error:  # whatever the user's objects raise
-                raise cannot_travel(told, thing, cloudpickle.dumps, error) from error
+                raise cannot_travel(label, thing, cloudpickle.dumps, error) from error
 
 
 def _check_all(termination: "_Termination", watch: RayWatch | None) -> None:

@@ -84,10 +84,10 @@ def _resolved(address: str) -> str:
     if address != "auto":
         return address
     services: Any = import_module("ray._private.services")
-    found = services.canonicalize_bootstrap_address(address)
-    if found is None:
+    bootstrap = services.canonicalize_bootstrap_address(address)
+    if bootstrap is None:
         raise ConnectionError("Ray runs nowhere on this machine")
-    return str(found)
+    return str(bootstrap)
 
 
 def _check_reached(address: str) -> None:
@@ -99,13 +99,13 @@ def _check_reached(address: str) -> None:
     if address.startswith("ray://"):
         return
     try:
-        told = subprocess.run(
+        asked = subprocess.run(
             [sys.executable, "-c", _ASK, address], capture_output=True, text=True, timeout=_KNOWN, check=False
         )
     except subprocess.TimeoutExpired:
         raise ConnectionError(f"it does not answer as Ray does within {_KNOWN:g} s") from None
-    if told.returncode:
-        raise ConnectionError((told.stderr.strip().splitlines() or ["it is no Ray"])[-1])
+    if asked.returncode:
+        raise ConnectionError((asked.stderr.strip().splitlines() or ["it is no Ray"])[-1])
 
 
 @contextmanager

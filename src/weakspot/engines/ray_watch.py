@@ -76,10 +76,10 @@ def _descendants(roots: set[int]) -> set[int]:
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-    found = set(roots)
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
+    family = set(roots)
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    return family
 
 
 def _tcp(address: str) -> Callable[[], bool]:
@@ -92,14 +92,14 @@ def _unix(path: str) -> Callable[[], bool]:
     return lambda: _answers(socket.AF_UNIX, name) if name.startswith(os.sep) else True
 
 
-def _answers(family: int, place: Any) -> bool:
+def _answers(family: int, address: Any) -> bool:
     try:
         if family == socket.AF_UNIX:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
                 tried.settimeout(_REFUSED)
-                tried.connect(place)
+                tried.connect(address)
         else:
-            socket.create_connection(place, timeout=_REFUSED).close()
+            socket.create_connection(address, timeout=_REFUSED).close()
     except OSError:
         return False
     return True

@@ -38,10 +38,10 @@ class Schedule:
     known: seconds per sample that a trial took; infinite where there was none.
     """
 
-    def __init__(self, samples: Mapping[int, int], patience: Patience | None = None, *, known: float = inf):
+    def __init__(self, samples: Mapping[int, int], patience: Patience | None = None, *, expected: float = inf):
         self._samples = samples
         self._patience = patience or Patience()
-        self._known = known
+        self._expected = expected
         self._waiting = deque(samples)
         self._left = set(samples)
         self._held: dict[int, list[int]] = {}
@@ -165,7 +165,7 @@ class Schedule:
     @property
     def longest(self) -> float:
         """The most seconds per sample that were seen, here or in a trial; infinite where nothing was."""
-        return max(self._pace, default=self._known)
+        return max(self._pace, default=self._expected)
 
     def hanging(self, now: float) -> list[int]:
         """The workers that are to be given up."""

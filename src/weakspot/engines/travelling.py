@@ -48,12 +48,12 @@ def on_cpu(subject: Subject) -> Iterator[None]:
     if first is None or first.device.type == "cpu":
         yield
         return
-    place = first.device
+    device = first.device
     model.to("cpu")
     try:
         yield
     finally:
-        model.to(place)
+        model.to(device)
 
 
 def unmade(model: Any) -> tuple[Any, dict[str, Any]]:
@@ -94,7 +94,7 @@ def _search(
         dumps(thing)
     except Exception as error:  # whatever the user's objects raise
         inner = (_search(f"{name}{step}", part, dumps, seen, depth + 1) for step, part in _parts(thing))
-        return next((found for found in inner if found is not None), (name, thing, error))
+        return next((culprit for culprit in inner if culprit is not None), (name, thing, error))
     return None
 
 
@@ -111,7 +111,7 @@ def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(thing, FunctionType):
         names = thing.__code__.co_freevars
         yield from ((f":{n}", cell.cell_contents) for n, cell in zip(names, thing.__closure__ or (), strict=True))
-        found = ((n, thing.__globals__[n]) for n in thing.__code__.co_names if n in thing.__globals__)
-        yield from ((f":{n}", value) for n, value in found)
+        used_globals = ((n, thing.__globals__[n]) for n in thing.__code__.co_names if n in thing.__globals__)
+        yield from ((f":{n}", value) for n, value in used_globals)
     else:
         yield from ((f".{key}", value) for key, value in getattr(thing, "__dict__", {}).items())

@@ -19,26 +19,26 @@ def _leading(
     begin, end = tl.load(starts + tl.program_id(1)), tl.load(starts + tl.program_id(1) + 1)
     # the leader found last, and its place: the next one is lower, or equal and further on
     last = tl.full((samples_at_once,), float("inf"), tl.float32)
-    place = tl.full((samples_at_once,), -1, tl.int32)
+    last_at = tl.full((samples_at_once,), -1, tl.int32)
     for _ in range(top):
         best = tl.full((samples_at_once,), float("-inf"), tl.float32)
         at = tl.zeros((samples_at_once,), tl.int32) + end
         for first in range(begin, end, neurons_at_once):
             neuron = first + tl.arange(0, neurons_at_once)[None, :]
             inside = (sample < samples)[:, None] & (neuron < end)
-            found = tl.load(values + sample[:, None] * neurons + neuron, mask=inside, other=0.0)
-            left = inside & ((found < last[:, None]) | ((found == last[:, None]) & (neuron > place[:, None])))
-            highest = tl.max(tl.where(left, found, float("-inf")), 1)
-            nearest = tl.min(tl.where(left & (found == highest[:, None]), neuron, end), 1)
+            value = tl.load(values + sample[:, None] * neurons + neuron, mask=inside, other=0.0)
+            left = inside & ((value < last[:, None]) | ((value == last[:, None]) & (neuron > last_at[:, None])))
+            highest = tl.max(tl.where(left, value, float("-inf")), 1)
+            nearest = tl.min(tl.where(left & (value == highest[:, None]), neuron, end), 1)
             better = (highest > best) | ((at == end) & (nearest < end))
             best, at = tl.where(better, highest, best), tl.where(better, nearest, at)
-        last, place = best, at
+        last, last_at = best, at
     for first in range(begin, end, neurons_at_once):
         neuron = first + tl.arange(0, neurons_at_once)[None, :]
         inside = (sample < samples)[:, None] & (neuron < end)
         where = sample[:, None] * neurons + neuron
-        found = tl.load(values + where, mask=inside, other=0.0)
-        lead = (found > last[:, None]) | ((found == last[:, None]) & (neuron <= place[:, None]))
+        value = tl.load(values + where, mask=inside, other=0.0)
+        lead = (value > last[:, None]) | ((value == last[:, None]) & (neuron <= last_at[:, None]))
         tl.store(leads + where, lead.to(tl.int8), mask=inside)
 
 

@@ -41,10 +41,10 @@ def _by_channel(
     for first in range(0, positions, positions_at_once):
         position = first + tl.arange(0, positions_at_once)
         inside = (row < rows)[:, None] & (position < positions)[None, :]
-        found = tl.load(start[:, None] + position[None, :] * per_position, mask=inside, other=0.0).to(tl.float32)
-        total += found
-        low = tl.minimum(low, tl.where(inside, found, float("inf")))
-        high = tl.maximum(high, tl.where(inside, found, float("-inf")))
+        value = tl.load(start[:, None] + position[None, :] * per_position, mask=inside, other=0.0).to(tl.float32)
+        total += value
+        low = tl.minimum(low, tl.where(inside, value, float("inf")))
+        high = tl.maximum(high, tl.where(inside, value, float("-inf")))
     tl.store(means + row, tl.sum(total, 1) / positions, mask=row < rows)
     tl.store(lows + row, tl.min(low, 1), mask=row < rows)
     tl.store(highs + row, tl.max(high, 1), mask=row < rows)

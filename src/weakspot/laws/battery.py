@@ -73,13 +73,13 @@ class Trial:
     def states(self, data: Source, shard_size: int) -> Iterator[tuple[Job, list[dict[str, np.ndarray]]]]:
         """The states of the shards of the last step over `data`."""
         with self.run() as run:
-            found = {}
+            findings = {}
             if self.step.upstream:
                 plan = Plan.of(list(self.step.upstream.values()))
                 made = plan.run(self.bench.subject, self.bench.data, run)
-                found = {step.key: finding for step, finding in zip(plan.steps, made, strict=True)}
+                findings = {step.key: finding for step, finding in zip(plan.steps, made, strict=True)}
             execution = Execution(batch_size=8, shard_size=shard_size, workers=0)
-            job = Job(self.bench.subject, data, [self.step.build(found)], execution, run.folder / "work")
+            job = Job(self.bench.subject, data, [self.step.build(findings)], execution, run.folder / "work")
             run_job(job)
             yield job, [dict(np.load(job.shard_folder(0, shard.number) / "state.npz")) for shard in job.shards()]
 
@@ -292,9 +292,9 @@ def check(probe: type[Probe], **options: Any) -> None:
 
 def _agree(expected: Finding, others: Sequence[tuple[str, Finding]]) -> None:
     for what, finding in others:
-        found = differences(expected, finding)
-        if found:
-            raise LawBroken(f"with {what}: {'; '.join(found)}")
+        differing = differences(expected, finding)
+        if differing:
+            raise LawBroken(f"with {what}: {'; '.join(differing)}")
 
 
 def _empty_state(probe: Probe) -> dict[str, np.ndarray]:

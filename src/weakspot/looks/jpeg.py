@@ -124,8 +124,8 @@ def _both_ways(blocks: Tensor, matrix: Tensor) -> Tensor:
 @lru_cache(maxsize=1)
 def _cosines() -> Tensor:
     """The orthonormal cosine transform of eight values, shape (8, 8)."""
-    place = torch.arange(8, dtype=torch.float64)
-    matrix = torch.cos((2 * place + 1) * place[:, None] * math.pi / 16) / 2
+    index = torch.arange(8, dtype=torch.float64)
+    matrix = torch.cos((2 * index + 1) * index[:, None] * math.pi / 16) / 2
     matrix[0] /= math.sqrt(2)
     return matrix
 

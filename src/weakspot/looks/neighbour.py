@@ -61,13 +61,13 @@ class Neighbour(Look):
         turns = [self.at(number) for number in numbers]
         made: list[Tensor] = [inputs] * len(numbers)
         for variation in dict.fromkeys(turns):
-            own = [place for place, turn in enumerate(turns) if turn == variation]
-            drawn = self._drawn(variation, ids, [numbers[place] for place in own])
-            images = variation.apply(inputs.repeat(len(own), 1, 1, 1), drawn, self.bounds)
-            if len(own) == len(turns):
+            same = [index for index, turn in enumerate(turns) if turn == variation]
+            drawn = self._drawn(variation, ids, [numbers[index] for index in same])
+            images = variation.apply(inputs.repeat(len(same), 1, 1, 1), drawn, self.bounds)
+            if len(same) == len(turns):
                 return forward(images)
-            for place, some in zip(own, images.split(len(inputs)), strict=True):
-                made[place] = some
+            for index, some in zip(same, images.split(len(inputs)), strict=True):
+                made[index] = some
         return forward(torch.cat(made))
 
     def outputs(self, forward: Forward, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:

@@ -42,31 +42,31 @@ def variation(ranges: Mapping[str, Any]) -> Variation:
     """
     if not isinstance(ranges, Mapping) or not ranges:
         raise ConfigError(f"neighbours is {ranges!r}: expected names and ranges, {_EXAMPLE}")
-    return reduce(and_, [_named(name, given) for name, given in ranges.items()])
+    return reduce(and_, [_named(name, extent) for name, extent in ranges.items()])
 
 
-def _named(name: str, given: Any) -> Variation:
+def _named(name: str, extent: Any) -> Variation:
     if name == "either":
-        return _either(given)
+        return _either(extent)
     if name not in VARIATIONS:
         near = get_close_matches(str(name), [*VARIATIONS, "either"], n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ConfigError(f"neighbours are not made by {name!r}: {hint}There are {', '.join(VARIATIONS)}, either")
     kind: Any = VARIATIONS[name]
-    if isinstance(given, Mapping):
-        return _with_options(name, kind, given)
-    return kind() if given is None else kind(given)  # type: ignore[no-any-return]
+    if isinstance(extent, Mapping):
+        return _with_options(name, kind, extent)
+    return kind() if extent is None else kind(extent)  # type: ignore[no-any-return]
 
 
 def _with_options(name: str, kind: Any, options: Mapping[str, Any]) -> Variation:
     try:
         return kind(**options)  # type: ignore[no-any-return]
     except TypeError as error:
-        known = ", ".join(field.name for field in fields(kind))
-        raise ConfigError(f"{name} is {dict(options)!r}: its options are {known}") from error
+        options_of_kind = ", ".join(field.name for field in fields(kind))
+        raise ConfigError(f"{name} is {dict(options)!r}: its options are {options_of_kind}") from error
 
 
-def _either(given: Any) -> Variation:
-    if not isinstance(given, list | tuple) or len(given) < 2:
-        raise ConfigError(f"either is {given!r}: expected a list of two or more, {_EXAMPLE}")
-    return reduce(or_, map(variation, given))
+def _either(choices: Any) -> Variation:
+    if not isinstance(choices, list | tuple) or len(choices) < 2:
+        raise ConfigError(f"either is {choices!r}: expected a list of two or more, {_EXAMPLE}")
+    return reduce(or_, map(variation, choices))

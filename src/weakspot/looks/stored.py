@@ -120,13 +120,15 @@ def _check_volume(values: np.ndarray, shape: tuple[int, ...], path: Path, case: 
 
 
 def _contents(folder: Path) -> list[tuple[str, int, int]]:
-    found = []
+    contents = []
     for path in sorted(folder.glob("*.npz")):
         try:
             with open_plain(path) as file, zipfile.ZipFile(file) as archive:
-                found += [(f"{path.stem}/{entry.filename}", entry.file_size, entry.CRC) for entry in archive.infolist()]
+                contents += [
+                    (f"{path.stem}/{entry.filename}", entry.file_size, entry.CRC) for entry in archive.infolist()
+                ]
         except (OSError, zipfile.BadZipFile) as error:  # reading it will name it
-            found.append((f"{path.stem}: {error}", 0, 0))
-    if not found:
+            contents.append((f"{path.stem}: {error}", 0, 0))
+    if not contents:
         raise SubjectError(f"{folder} holds no stored samples CASE.npz: predict with nnU-Net's --save_probabilities")
-    return found
+    return contents

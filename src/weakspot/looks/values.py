@@ -87,8 +87,8 @@ class Blur(Photometric):
 def _along(images: Tensor, weights: Tensor, dim: int) -> Tensor:
     """Weighted sum over neighbours along one dimension; weights of shape (samples, 2·radius + 1)."""
     radius, size = weights.shape[1] // 2, images.shape[dim]
-    place = torch.arange(-radius, size + radius, device=images.device).clamp(0, size - 1)
-    padded = images.index_select(dim, place)
+    source = torch.arange(-radius, size + radius, device=images.device).clamp(0, size - 1)
+    padded = images.index_select(dim, source)
     summed = torch.zeros_like(images)
     for step, weight in enumerate(weights.unbind(1)):
         summed.addcmul_(padded.narrow(dim, step, size), per_image(weight, images))

@@ -52,19 +52,19 @@ class Variation(ABC):
 
     def __post_init__(self) -> None:
         for field in fields(self)[:1]:
-            given = getattr(self, field.name)
-            object.__setattr__(self, field.name, tuple(given) if isinstance(given, list) else given)
+            value = getattr(self, field.name)
+            object.__setattr__(self, field.name, tuple(value) if isinstance(value, list) else value)
             check_range(self, field.name)
 
     @property
     def range(self) -> tuple[float, float]:
         """From where to where its quantities are drawn."""
-        given = getattr(self, fields(self)[0].name)
-        if isinstance(given, tuple):
-            return float(given[0]), float(given[1])
+        value = getattr(self, fields(self)[0].name)
+        if isinstance(value, tuple):
+            return float(value[0]), float(value[1])
         least, most = self.limits
-        low = least if self.neutral == least else self.neutral - given
-        return float(low), float(most if self.neutral == most else self.neutral + given)
+        low = least if self.neutral == least else self.neutral - value
+        return float(low), float(most if self.neutral == most else self.neutral + value)
 
     @property
     def draws(self) -> int:
@@ -209,19 +209,19 @@ class Combined(_Several):
 
     def parameters(self, chance: np.ndarray) -> np.ndarray:
         """The parameters of all parts side by side."""
-        return np.concatenate([part.parameters(chance[:, own]) for part, own in self._columns], 1)
+        return np.concatenate([part.parameters(chance[:, columns]) for part, columns in self._columns], 1)
 
     def change(self, images: Tensor, parameters: Tensor, bounds: Bounds | None) -> Tensor:
         """All changes in order."""
         pending: Tensor | None = None
         numbers, fill = beside(parameters, images), bounds[0] if bounds else 0.0
-        for part, own in self._columns:
+        for part, columns in self._columns:
             if isinstance(part, Geometric):
-                inverse = part.inverse(numbers[:, own])
+                inverse = part.inverse(numbers[:, columns])
                 pending = inverse if pending is None else pending @ inverse
                 continue
             images = images if pending is None else warp(images, pending, fill=fill)
-            images, pending = part.change(images, parameters[:, own], bounds), None
+            images, pending = part.change(images, parameters[:, columns], bounds), None
         return images if pending is None else warp(images, pending, fill=fill)
 
     @cached_property
@@ -241,8 +241,8 @@ class OneOf(_Several):
 
     def at(self, turn: int) -> Variation:
         """The part whose turn it is."""
-        own, index = divmod(turn, len(self.parts))
-        return self.parts[index].at(own)
+        turn_of_part, index = divmod(turn, len(self.parts))
+        return self.parts[index].at(turn_of_part)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]  # another one's in every turn
@@ -256,17 +256,17 @@ class OneOf(_Several):
 
 def check_range(variation: Variation, name: str) -> None:
     """Refuse what is no range, or one beyond the variation's limits."""
-    given, what = getattr(variation, name), f"{name} of {_name(variation)}"
-    numbers = given if isinstance(given, tuple) else (given,)
+    value, what = getattr(variation, name), f"{name} of {_name(variation)}"
+    numbers = value if isinstance(value, tuple) else (value,)
     plain = all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
     if not plain or len(numbers) not in (1, 2) or not all(map(isfinite, numbers)) or numbers[0] > numbers[-1]:
-        raise ConfigError(f"{what} is {given!r}: expected one number, or [low, high] with the lower one first")
-    if not isinstance(given, tuple) and given < 0:
-        raise ConfigError(f"{what} is {given!r}: one number says how far to go at most, so it cannot be negative")
+        raise ConfigError(f"{what} is {value!r}: expected one number, or [low, high] with the lower one first")
+    if not isinstance(value, tuple) and value < 0:
+        raise ConfigError(f"{what} is {value!r}: one number says how far to go at most, so it cannot be negative")
     low, high = variation.range
     least, most = variation.limits
     if not least <= low <= high <= most:
-        raise ConfigError(f"{what} is {given!r}, that is from {low:g} to {high:g}: expected {least:g} to {most:g}")
+        raise ConfigError(f"{what} is {value!r}, that is from {low:g} to {high:g}: expected {least:g} to {most:g}")
 
 
 def moves(variation: Variation) -> bool:

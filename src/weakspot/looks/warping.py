@@ -31,8 +31,8 @@ def _piecewise(sampled: Callable[[Tensor, Tensor], Tensor], images: Tensor, maps
     if some >= len(images):
         return sampled(images, maps)
     warped = torch.empty_like(images)
-    for place, piece, own in zip(warped.split(some), images.split(some), maps.split(some), strict=True):
-        place.copy_(sampled(piece, own))
+    for target, piece, piece_maps in zip(warped.split(some), images.split(some), maps.split(some), strict=True):
+        target.copy_(sampled(piece, piece_maps))
     return warped
 
 

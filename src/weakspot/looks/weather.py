@@ -68,7 +68,7 @@ class Rain(Photometric):
         return _piecewise(_in_rain, images, pixels, per_image(parameters[:, 0].clamp(max=1), images))
 
 
-def _in_heavy_rain(place: Tensor, images: Tensor, pixels: Tensor) -> None:
+def _in_heavy_rain(out: Tensor, images: Tensor, pixels: Tensor) -> None:
     """The image is made darker while it is copied into its frame, so that blurring it is all that remains."""
     height, width = images.shape[-2:]
     radius = _blur_radius(height, width)
@@ -79,10 +79,10 @@ def _in_heavy_rain(place: Tensor, images: Tensor, pixels: Tensor) -> None:
     framed.flatten(2).scatter_(2, pixels[:, None].expand(-1, images.shape[1], -1), _STREAK_COLOUR * share)
     framed[..., :radius, :], framed[..., -radius:, :] = framed[..., radius, None, :], framed[..., -radius - 1, None, :]
     framed[..., :radius], framed[..., -radius:] = framed[..., radius, None], framed[..., -radius - 1, None]
-    window_sums(window_sums(framed, radius, 2), radius, 3, out=place)
+    window_sums(window_sums(framed, radius, 2), radius, 3, out=out)
 
 
-def _in_rain(place: Tensor, images: Tensor, pixels: Tensor, strength: Tensor) -> None:
+def _in_rain(out: Tensor, images: Tensor, pixels: Tensor, strength: Tensor) -> None:
     height, width = images.shape[-2:]
     radius = _blur_radius(height, width)
     opaque = 1.0 if radius else 0.5  # where nothing softens them
@@ -91,7 +91,7 @@ def _in_rain(place: Tensor, images: Tensor, pixels: Tensor, strength: Tensor) ->
     soft = F.pad(wet, (radius,) * 4, mode="replicate") if radius else wet
     if radius:
         soft = window_sums(window_sums(soft, radius, 2), radius, 3).div_(_window_weight(radius) ** 2)
-    torch.lerp(wet, soft, strength, out=place).mul_(1 - (1 - _DARKER) * strength)
+    torch.lerp(wet, soft, strength, out=out).mul_(1 - (1 - _DARKER) * strength)
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Fog(Photometric):
         return _piecewise(_fogged, images, fog_density(parameters, images))
 
 
-def _fogged(place: Tensor, images: Tensor, lattice: Tensor) -> None:
+def _fogged(out: Tensor, images: Tensor, lattice: Tensor) -> None:
     density = spread(lattice, *images.shape[-2:])[:, None]
-    torch.lerp(images, images.new_ones(()), density, out=place)
+    torch.lerp(images, images.new_ones(()), density, out=out)
 
 
 def _piecewise(function: Callable[..., None], images: Tensor, *others: Tensor) -> Tensor:
@@ -168,10 +168,10 @@ def fog_density(parameters: Tensor, like: Tensor) -> Tensor:
     sizes = [count**2 for count in _WISPS]
     drawn = unit_pairs(grain_keys(parameters[:, 1]), sum(sizes), like.device)[0].to(like.dtype)
     wisps = torch.ones((), dtype=like.dtype, device=like.device)
-    for (count, weight), own in zip(_WISPS.items(), (drawn - 0.5).split(sizes, 1), strict=True):
-        wisps = wisps + weight * spread(own.unflatten(1, (count, count)), _POINTS, _POINTS)
-    place = torch.linspace(-1, 1, _POINTS, dtype=like.dtype, device=like.device) ** 2
-    middle = 0.5 + 0.5 * torch.exp(-0.5 * place - 2 * place[:, None])
+    for (count, weight), values in zip(_WISPS.items(), (drawn - 0.5).split(sizes, 1), strict=True):
+        wisps = wisps + weight * spread(values.unflatten(1, (count, count)), _POINTS, _POINTS)
+    from_middle = torch.linspace(-1, 1, _POINTS, dtype=like.dtype, device=like.device) ** 2
+    middle = 0.5 + 0.5 * torch.exp(-0.5 * from_middle - 2 * from_middle[:, None])
     thickness = per_image(parameters[:, 0], like)[:, 0]
     return 1 - torch.exp(-_DEPTH * thickness**2 * middle * wisps.clamp(min=0.1))
 
@@ -188,8 +188,8 @@ def spread(lattice: Tensor, height: int, width: int) -> Tensor:
 @lru_cache(maxsize=64)
 def _spline(points: int, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The weights of `points` values, evenly spaced from border to border, at each pixel; shape (size, points)."""
-    place = (torch.arange(size, dtype=torch.float64) + 0.5) / size * (points - 1)
-    apart = (place[:, None] - torch.arange(-1, points + 1)).abs()
+    position = (torch.arange(size, dtype=torch.float64) + 0.5) / size * (points - 1)
+    apart = (position[:, None] - torch.arange(-1, points + 1)).abs()
     weights = torch.where(apart < 1, 2 / 3 - apart**2 + apart**3 / 2, (2 - apart).clamp(min=0) ** 3 / 6)
     weights[:, 1] += weights[:, 0]
     weights[:, -2] += weights[:, -1]

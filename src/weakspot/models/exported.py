@@ -116,11 +116,11 @@ class _BatchLimits:
     def __init__(self, name: str, smallest: float, largest: float):
         self._name, self._smallest, self._largest = name, smallest, largest
 
-    def __call__(self, module: nn.Module, given: tuple[Any, ...]) -> None:
-        if not self._smallest <= len(given[0]) <= self._largest:
+    def __call__(self, module: nn.Module, arguments: tuple[Any, ...]) -> None:
+        if not self._smallest <= len(arguments[0]) <= self._largest:
             raise SubjectError(
                 f"{self._name} was exported for batches of {self._smallest} to {self._largest}, and got "
-                f"{len(given[0])}: choose another batch size, or export it with dynamic_shapes for any"
+                f"{len(arguments[0])}: choose another batch size, or export it with dynamic_shapes for any"
             )
 
 
@@ -143,8 +143,8 @@ def _load(archive: io.BytesIO) -> ExportedProgram:
 
 def _check_evaluation(file: Path, program: ExportedProgram) -> None:
     for node in program.graph.nodes:
-        place = _TRAINING.get(node.target)
-        if place is not None and len(node.args) > place and node.args[place] is True:
+        argument = _TRAINING.get(node.target)
+        if argument is not None and len(node.args) > argument and node.args[argument] is True:
             raise ConfigError(
                 f"{file} was exported in training mode ({node.target} draws or learns at every call): call "
                 "model.eval() before torch.export.export"
@@ -205,8 +205,8 @@ def _as_layer(module: nn.Module) -> nn.Module | None:
 
 def _is_weighted(module: nn.Module, call: fx.Node) -> bool:
     read = [node.target for node in call.args[1:3] if isinstance(node, fx.Node)]
-    known = call.target in _CONVOLUTIONS or call.target == aten.linear.default
-    return known and not call.kwargs and read == ["weight", "bias"][: len(read)] and "weight" in read
+    computes_weighted = call.target in _CONVOLUTIONS or call.target == aten.linear.default
+    return computes_weighted and not call.kwargs and read == ["weight", "bias"][: len(read)] and "weight" in read
 
 
 def _empty_layer(call: fx.Node, weight: Tensor, bias: bool) -> nn.Module:

@@ -68,11 +68,11 @@ class OnnxModel:
         return in_batches_of(self.fixed_batch, self._run, arranged)
 
     def _run(self, inputs: Tensor) -> Any:
-        given = self._as_wanted(inputs)
+        array = self._as_wanted(inputs)
         if self._threads != torch.get_num_threads():  # a session keeps the number that it began with
             self._session, self._threads = _session(self._path, self._device), torch.get_num_threads()
         try:
-            values = self._session.run(self._outputs, {self._input.name: given})
+            values = self._session.run(self._outputs, {self._input.name: array})
         except Exception as error:  # onnxruntime has exceptions of its own, which share no base
             raise SubjectError(
                 f"{self._path.name} cannot be run: {str(error).strip().partition(chr(10))[0]}"

@@ -25,7 +25,7 @@ _KEY, _VALUE = 1, 2
 
 def digests(path: Path) -> list[str]:
     """The digest of an ONNX file and of every file that it refers to; one that is not there cannot be in use."""
-    files = [path, *(path.parent / place for place in external_files(path))]
+    files = [path, *(path.parent / name for name in external_files(path))]
     return [digest_file(file) if file.is_file() else f"no {file.name}" for file in files]
 
 
@@ -53,28 +53,28 @@ def _locations(message: memoryview, kind: str) -> Iterator[str]:
 
 def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
     """The fields that have a length, with their numbers; the others are numbers and are passed over."""
-    place = 0
-    while place < len(message):
-        key, place = _number(message, place)
+    offset = 0
+    while offset < len(message):
+        key, offset = _number(message, offset)
         how = key & 7
         if how == 2:
-            size, place = _number(message, place)
-            if place + size > len(message):
+            size, offset = _number(message, offset)
+            if offset + size > len(message):
                 raise ValueError("it ends too early")
-            yield key >> 3, message[place : place + size]
-            place += size
+            yield key >> 3, message[offset : offset + size]
+            offset += size
         elif how == 0:
-            _, place = _number(message, place)
+            _, offset = _number(message, offset)
         elif how in (1, 5):
-            place += 8 if how == 1 else 4
+            offset += 8 if how == 1 else 4
         else:
             raise ValueError(f"a field of kind {how} is not known")
 
 
-def _number(message: memoryview, place: int) -> tuple[int, int]:
+def _number(message: memoryview, offset: int) -> tuple[int, int]:
     """A whole number in seven bits per byte, lowest first, and the place after it."""
     value, shift = 0, 0
-    while message[place] & 128:
-        value |= (message[place] & 127) << shift
-        place, shift = place + 1, shift + 7
-    return value | message[place] << shift, place + 1
+    while message[offset] & 128:
+        value |= (message[offset] & 127) << shift
+        offset, shift = offset + 1, shift + 7
+    return value | message[offset] << shift, offset + 1

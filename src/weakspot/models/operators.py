@@ -112,8 +112,8 @@ def check_operator(target: str) -> None:
         ...
     weakspot.models.operators.UnknownOperator: torch.ops.aten.from_file.default
     """
-    found = _ATEN.fullmatch(target)
-    if target not in FUNCTIONS and (found is None or not _is_known(found[1], found[2])):
+    match = _ATEN.fullmatch(target)
+    if target not in FUNCTIONS and (match is None or not _is_known(match[1], match[2])):
         raise UnknownOperator(target[:80])
 
 

@@ -32,15 +32,15 @@ def _in_order(labels: Any) -> tuple[str, ...] | None:
     """The names by their numbers 0, 1, 2 …; None where they are none, or are not numbered so."""
     if not isinstance(labels, Mapping) or not labels:
         return None
-    known = {str(number): name for number, name in labels.items()}
-    names = [known.get(str(number)) for number in range(len(labels))]
+    by_number = {str(number): name for number, name in labels.items()}
+    names = [by_number.get(str(number)) for number in range(len(labels))]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     named = tuple(map(str, names))
     return None if all(_NO_NAME.fullmatch(name) for name in named) else named
 
 
-def in_order_of_outputs(own: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+def in_order_of_outputs(outputs: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
     """The model's classes in the order of its outputs, those of the data as the data spell them.
 
     Case, spaces, hyphens and underscores do not matter. None where no name agrees; where only some do, which class of
@@ -49,23 +49,23 @@ def in_order_of_outputs(own: Sequence[str], names: Sequence[str]) -> tuple[str, 
     >>> in_order_of_outputs(["owl", "Dog", "cat"], ["cat", "dog"])
     ('owl', 'dog', 'cat')
     """
-    differ = all(len(set(map(_plain, some))) == len(some) for some in (own, names))
+    differ = all(len(set(map(_plain, some))) == len(some) for some in (outputs, names))
     key = _plain if differ else str  # names that differ in their spelling alone are taken as they are
-    spelled, known = {key(name): name for name in names}, set(map(key, own))
-    lost = [name for name in names if key(name) not in known]
+    spelled, plain_names = {key(name): name for name in names}, set(map(key, outputs))
+    lost = [name for name in names if key(name) not in plain_names]
     if len(lost) == len(names):
         return None
     if lost:
         raise ConfigError(
-            f"the model names its outputs {shortened(list(own))}, and the data have other classes, too: "
+            f"the model names its outputs {shortened(list(outputs))}, and the data have other classes, too: "
             f"{shortened(lost)}; name all classes as the data do, in the order of the outputs"
         )
-    return tuple(spelled.get(key(name), name) for name in own)
+    return tuple(spelled.get(key(name), name) for name in outputs)
 
 
-def another_order(own: Sequence[str], names: Sequence[str]) -> bool:
+def another_order(outputs: Sequence[str], names: Sequence[str]) -> bool:
     """Whether these are the model's names, in another order than its outputs have."""
-    first, second = (list(map(_plain, one)) for one in (own, names))
+    first, second = (list(map(_plain, one)) for one in (outputs, names))
     return first != second and sorted(first) == sorted(second)
 
 

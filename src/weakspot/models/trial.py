@@ -83,8 +83,8 @@ def _range(values: Tensor) -> tuple[float, float]:
 
 
 def _right(subject: Subject, outputs: Tensor, targets: Tensor | None) -> Tensor | None:
-    known = subject.task == "classification" or (subject.task == "multilabel" and subject.scores is not None)
-    return right(outputs, targets, subject.task, subject.scores) if known and targets is not None else None
+    has_classes = subject.task == "classification" or (subject.task == "multilabel" and subject.scores is not None)
+    return right(outputs, targets, subject.task, subject.scores) if has_classes and targets is not None else None
 
 
 def look_like_probabilities(outputs: Tensor, *, one_of_them: bool) -> bool:
@@ -113,15 +113,15 @@ def compared_normalisations(subject_with: Callable[[Any], Subject], batch: Batch
     subject_with: the subject with another pre-processing in the place of its own. now: which samples are right so far.
     Clearly better: of the samples that only one of the two answers rightly, it wins by 3 √n or more.
     """
-    found = []
+    alternatives = []
     for name, normalise in usual_normalisations(batch.inputs):
         try:
             right = _right(subject := subject_with(normalise), _outputs(subject, batch.inputs), batch.targets)
         except (SubjectError, RuntimeError, ValueError):  # a shape the model cannot take is no alternative
             continue
         if right is not None:
-            found.append(Alternative(name, normalise, float(right.float().mean()), _clearly_better(right, now)))
-    return sorted(found, key=lambda alternative: -alternative.accuracy)
+            alternatives.append(Alternative(name, normalise, float(right.float().mean()), _clearly_better(right, now)))
+    return sorted(alternatives, key=lambda alternative: -alternative.accuracy)
 
 
 def better_normalisations(subject_with: Callable[[Any], Subject], batch: Batch, now: Tensor) -> list[Alternative]:
@@ -155,9 +155,9 @@ def better_order(trial: Trial) -> Reordered | None:
         return None
     right = torch.zeros_like(trial.right)
     half = _half_of_each(trial.targets)
-    for own in (half, ~half):
-        order = torch.as_tensor(_assigned(trial.predicted[~own], trial.targets[~own], classes))
-        right[own] = order[trial.predicted[own]] == trial.targets[own]
+    for part in (half, ~half):
+        order = torch.as_tensor(_assigned(trial.predicted[~part], trial.targets[~part], classes))
+        right[part] = order[trial.predicted[part]] == trial.targets[part]
     if not _clearly_better(right, trial.right):
         return None
     return Reordered(tuple(_assigned(trial.predicted, trial.targets, classes)), float(right.float().mean()))

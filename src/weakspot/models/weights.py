@@ -111,11 +111,13 @@ def _unwrapped(stored: Any, file: Path, entry: str | None) -> Weights:
         return Weights(_named(stored, file, entry), (f"the weights are those under {entry!r} in {file.name}",))
     if _is_state_dict(stored):
         return Weights(stored)
-    found = [name for name, part in stored.items() if _is_state_dict(part)]
-    if len(found) == 1 and found[0] in WRAPPERS:
-        return Weights(stored[found[0]], (f"the weights are those under {found[0]!r} in {file.name}",))
+    entries = [name for name, part in stored.items() if _is_state_dict(part)]
+    if len(entries) == 1 and entries[0] in WRAPPERS:
+        return Weights(stored[entries[0]], (f"the weights are those under {entries[0]!r} in {file.name}",))
     held = ", ".join(map(repr, list(stored)[:8])) or "nothing"
-    which = f"say which with weights_entry: {', '.join(map(str, found))}" if found else "none of them is a state dict"
+    which = (
+        f"say which with weights_entry: {', '.join(map(str, entries))}" if entries else "none of them is a state dict"
+    )
     raise ConfigError(f"weights {file} hold {held}: {which}")
 
 
@@ -144,16 +146,16 @@ def _without_prefix(weights: Weights, wanted: Mapping[str, Tensor]) -> Weights:
     return weights
 
 
-def misfits(wanted: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> list[str]:
+def misfits(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> list[str]:
     """What keeps weights from fitting, in words: missing, unexpected and mis-shaped names, the first few of each."""
     shaped = [
-        f"{name} is {_shape(given[name])} and should be {_shape(wanted[name])}"
+        f"{name} is {_shape(weights[name])} and should be {_shape(wanted[name])}"
         for name in wanted
-        if name in given and given[name].shape != wanted[name].shape
+        if name in weights and weights[name].shape != wanted[name].shape
     ]
     kinds = {
-        "missing": [name for name in wanted if name not in given],
-        "unexpected": [name for name in given if name not in wanted],
+        "missing": [name for name in wanted if name not in weights],
+        "unexpected": [name for name in weights if name not in wanted],
         "of another shape": shaped,
     }
     return [f"{len(names)} {kind} ({_few(names)})" for kind, names in kinds.items() if names]

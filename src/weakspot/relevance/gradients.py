@@ -83,8 +83,8 @@ class GradientTrace(Trace):
         return self._finder.logits(outputs)
 
     def _attribute(self, outputs: Tensor, weights: Tensor, targets: Sequence[Tensor]) -> list[Tensor]:
-        found = gradients(outputs, targets, weights)
-        return [target.detach() * gradient for target, gradient in zip(targets, found, strict=True)]
+        slopes = gradients(outputs, targets, weights)
+        return [target.detach() * gradient for target, gradient in zip(targets, slopes, strict=True)]
 
 
 class PathTrace(GradientTrace):
@@ -119,5 +119,5 @@ class PathTrace(GradientTrace):
         start = [torch.as_tensor(baseline).to(leaf).expand_as(leaf) for leaf in self._leaves]
         points = iter([torch.lerp(b, leaf.detach(), position) for b, leaf in zip(start, self._leaves, strict=True)])
         outputs, targets = self._again(map_tensors(self._inputs, lambda _: next(points)))
-        found = gradients(outputs, targets, weights)
-        return [target.detach() for target in targets], found
+        slopes = gradients(outputs, targets, weights)
+        return [target.detach() for target in targets], slopes

@@ -187,8 +187,8 @@ def added(tracer: Tracer, call: Call, a: Any, b: Any, *, alpha: float = 1.0) -> 
     origins = tracer.consume((a, b))
     cells, magnitude = [tracer.cell(a), tracer.cell(b)], tracer.composite.splits_by_magnitude
     output: Tensor = Adds.carry(a, b, alpha, magnitude, cells, tracer.terms(call.name))
-    known = merge(origins)
-    return tracer.follow(output, Origin(nonnegative=known.nonnegative and alpha > 0, raw=known.raw))
+    origin = merge(origins)
+    return tracer.follow(output, Origin(nonnegative=origin.nonnegative and alpha > 0, raw=origin.raw))
 
 
 def shifted(tracer: Tracer, call: Call, x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
@@ -282,8 +282,8 @@ def _per_channel(values: Tensor, shape: list[int]) -> Tensor | None:
 
 def _values(call: Call) -> list[Tensor]:
     """Tensors among the arguments, also in lists."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for value in (*call.args, *call.kwargs.values()):
-        found += [value] if isinstance(value, Tensor) else []
-        found += [v for v in value if isinstance(v, Tensor)] if isinstance(value, list | tuple) else []
-    return found
+        tensors += [value] if isinstance(value, Tensor) else []
+        tensors += [v for v in value if isinstance(v, Tensor)] if isinstance(value, list | tuple) else []
+    return tensors

@@ -46,8 +46,8 @@ class LayerRelevance(Attribution):
             propagation(model, self.method, layers=wanted, conservation=False, forward=forward) as trace,
         ):
             outputs = forward(trace.watch(inputs))
-        found = trace.relevance(outputs, start=start, rows=rows)
-        return found.outputs, [found.layers[_caught(point)] for point in points]
+        relevance = trace.relevance(outputs, start=start, rows=rows)
+        return relevance.outputs, [relevance.layers[_caught(point)] for point in points]
 
 
 def default_start(task: Task) -> Start:

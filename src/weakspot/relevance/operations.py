@@ -51,8 +51,8 @@ def _swapped(handler: Callable[..., Any]) -> Handler:
 
 def _named(names: str, *, spaces: Iterable[Any] = SPACES) -> list[Callable[..., Any]]:
     """All functions of these names in torch, among the tensor methods and in torch.nn.functional."""
-    found = [getattr(space, name, None) for name in names.split() for space in spaces]
-    return [function for function in found if callable(function)]
+    functions = [getattr(space, name, None) for name in names.split() for space in spaces]
+    return [function for function in functions if callable(function)]
 
 
 def _table(names: str, handler: Handler) -> None:

@@ -31,7 +31,7 @@ class Taps:
         self._stack: list[tuple[str, nn.Module]] = []
 
     @property
-    def place(self) -> tuple[str, nn.Module]:
+    def running(self) -> tuple[str, nn.Module]:
         """Name of the innermost running module (with ``#2`` at its second use), and the module."""
         return self._stack[-1] if self._stack else (ROOT, self.model)
 

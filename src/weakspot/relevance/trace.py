@@ -54,8 +54,8 @@ class Trace(ABC):
             )
         explained = self.logits(outputs)
         weights = (start or Winner()).weights(explained.detach()) * _mask(rows, outputs.detach())
-        found = self._attribute(explained, weights, self.targets())
-        values = iter(found)
+        attributed = self._attribute(explained, weights, self.targets())
+        values = iter(attributed)
         inputs = map_tensors(self._inputs, lambda _: next(values))
         begun = weights * explained.detach()
         result = Relevance(
@@ -63,7 +63,7 @@ class Trace(ABC):
             start=begun.flatten(1).sum(1) if begun.dim() > 1 else begun,
             input=inputs,
             layers=dict(zip(self.taps.caught, values, strict=True)),
-            conservation=self._conservation(begun, found[: len(self._leaves)]),
+            conservation=self._conservation(begun, attributed[: len(self._leaves)]),
         )
         self._leaves.clear()
         self.taps.caught.clear()
@@ -121,8 +121,8 @@ class RuleTrace(Trace):
 def gradients(outputs: Tensor, targets: Sequence[Tensor], start: Tensor) -> list[Tensor]:
     """What reaches each target from the start; zero where nothing does."""
     reachable = [target for target in targets if target.requires_grad]
-    found = iter(torch.autograd.grad(outputs, reachable, start, allow_unused=True))
-    values = [next(found) if target.requires_grad else None for target in targets]
+    flowing = iter(torch.autograd.grad(outputs, reachable, start, allow_unused=True))
+    values = [next(flowing) if target.requires_grad else None for target in targets]
     return [torch.zeros_like(t) if v is None else v.detach() for v, t in zip(values, targets, strict=True)]
 
 

@@ -110,7 +110,7 @@ class Tracer(TorchFunctionMode):
     @property
     def where(self) -> str:
         """The running layer, for messages."""
-        name, module = self.taps.place
+        name, module = self.taps.running
         return f"layer {name!r} ({type(module).__name__})"
 
     def follows(self, tensor: Any) -> bool:
@@ -159,12 +159,12 @@ class Tracer(TorchFunctionMode):
 
     def terms(self, operation: str, rule: str = "") -> Terms:
         """How an operation here treats its leftovers."""
-        label = (self.taps.place[0], operation, rule)
+        label = (self.taps.running[0], operation, rule)
         return Terms(label, self.ledger, self.composite.stabiliser, self.composite.bias)
 
     def rule(self, kind: Kind, *, first: bool) -> Rule:
         """The rule for a layer that runs here."""
-        name, module = self.taps.place
+        name, module = self.taps.running
         return self.composite.rule(kind, name.split("#")[0], module, first=first)
 
     def no_rule(self, function: Callable[..., Any], why: str = "") -> SubjectError:
@@ -179,8 +179,8 @@ class Tracer(TorchFunctionMode):
     # --- the rest ---------------------------------------------------------------------------------------------------
 
     def _operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
-        found: dict[int, Tensor] = {id(t): t for t in _tensors((args, kwargs)) if self.follows(t)}
-        return tuple(found.values())
+        operands: dict[int, Tensor] = {id(t): t for t in _tensors((args, kwargs)) if self.follows(t)}
+        return tuple(operands.values())
 
     def _whole(self, module: nn.Module, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         with torch._C.DisableTorchFunction(), torch.enable_grad():

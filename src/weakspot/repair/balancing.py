@@ -27,7 +27,7 @@ def balanced_places(clusters: np.ndarray, *, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(clusters == number) for number in np.unique(clusters)]
     largest = max(map(len, members))
-    return np.concatenate([[*own, *rng.choice(own, largest - len(own))] for own in members]).astype(np.int64)
+    return np.concatenate([[*some, *rng.choice(some, largest - len(some))] for some in members]).astype(np.int64)
 
 
 def repeated_places(count: int, size: int, *, seed: int = 0) -> np.ndarray:
@@ -49,7 +49,7 @@ class Repeated:
     def __init__(self, source: Source, places: Sequence[int] | np.ndarray):
         self.original, self._places = source, np.asarray(places, dtype=np.int64)
         names = source.ids
-        self.origins = tuple(names[place] for place in self._places)
+        self.origins = tuple(names[index] for index in self._places)
         """The id of the sample that each one is a copy of."""
         met: Counter[str] = Counter()
         self.ids = tuple(_numbered(name, met) for name in self.origins)

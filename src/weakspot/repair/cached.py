@@ -39,7 +39,7 @@ class CachedSource:
         places = np.asarray(positions)
         rows = torch.from_numpy(places).to(self._inputs.device)
         return Batch(
-            ids=tuple(self.ids[place] for place in places),
+            ids=tuple(self.ids[index] for index in places),
             positions=places,
             inputs=self._inputs[rows],
             targets=None if self._targets is None else self._targets[rows],

@@ -96,12 +96,12 @@ def run_experiment(
     outcomes: dict[str, MethodScores] = {method: MethodScores() for method in chosen}
     further = partial(retrained, subject, loss=loss, train=train, checkpoints=checkpoints, progress=progress)
     for repeat in range(repeats):  # all methods of a repeat together: after the first repeat there is a first result
-        own = replace(how, seed=how.seed + repeat)
+        recipe_of_repeat = replace(how, seed=how.seed + repeat)
         for method in chosen:
-            new, judged = _new_samples(subject, data, method, validation, own.seed)
+            new, judged = _new_samples(subject, data, method, validation, recipe_of_repeat.seed)
             sources = [source for source in (data.train, new) if source is not None]
             label = f"{method}, {repeat + 1} of {repeats}"
-            better = further(sources, recipe=own, validation=judged, label=label) if sources else subject
+            better = further(sources, recipe=recipe_of_repeat, validation=judged, label=label) if sources else subject
             outcomes[method].add(_scores(better, data.test), 0 if new is None else len(new.ids))
             kept = better if method == METHODS[0] and not repeat else kept
     finding = retraining_finding(data.test.ids, before, outcomes, data.causes, confidence=confidence)

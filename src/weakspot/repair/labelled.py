@@ -116,5 +116,5 @@ def _class_number(name: str, label: Any, classes: Sequence[str] | None) -> int:
     text = str(label)
     if text.isdecimal() and (classes is None or int(text) < len(classes)):
         return int(text)
-    known = "a class number" if classes is None else f"one of {', '.join(classes[:5])}{' …' * (len(classes) > 5)}"
-    raise DataError(f"the label {label!r} of {name!r} is not a class: expected {known}")
+    expected = "a class number" if classes is None else f"one of {', '.join(classes[:5])}{' …' * (len(classes) > 5)}"
+    raise DataError(f"the label {label!r} of {name!r} is not a class: expected {expected}")

@@ -120,7 +120,7 @@ def _summary(before: np.ndarray, outcomes: Mapping[str, MethodScores], confidenc
     unsafe = outcomes[UNSAFE].scores
     word = "accuracy" if before.dtype == bool else "mean error"
     gain = repeated_effect(np.broadcast_to(before, unsafe.shape), unsafe, confidence=confidence)
-    told = {
+    summary = {
         "verdict": Estimate(gain.verdict, about="the model retrained on the unsafe set, against the one before"),
         "difference": gain.estimate(f"{word} after less before, mean of the repeats"),
         "before": _level(before[None], f"{word} before", confidence),
@@ -129,10 +129,10 @@ def _summary(before: np.ndarray, outcomes: Mapping[str, MethodScores], confidenc
     for method, outcome in outcomes.items():
         if method != UNSAFE:
             effect = repeated_effect(outcome.scores, unsafe, confidence=confidence)
-            told |= _against(method, effect, _level(outcome.scores, f"{word} after, {method}", confidence), word)
+            summary |= _against(method, effect, _level(outcome.scores, f"{word} after, {method}", confidence), word)
     added = ", ".join(f"{method} {np.mean(outcome.added):.0f}" for method, outcome in outcomes.items())
     return {
-        **told,
+        **summary,
         "added": Estimate(added, about="samples that each method trains on besides the training set"),
         "repeats": Estimate(len(unsafe), about=_of_repeats(len(unsafe))),
         "inputs": Estimate(len(before), about="test samples by which the models are compared"),

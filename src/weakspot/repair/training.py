@@ -103,7 +103,7 @@ def retrained(
     """
     if not isinstance(subject.model, nn.Module):
         raise SubjectError("a black box cannot be trained: give the nn.Module itself")
-    how, told = recipe or Recipe(), progress or Silent()
+    how, reporter = recipe or Recipe(), progress or Silent()
     check_apart(sources, validation)
     twin = subject.with_model(copy.deepcopy(subject.model).to(subject.device))
     with torch.random.fork_rng(), torch.enable_grad():
@@ -115,7 +115,7 @@ def retrained(
         if checkpoints is not None:
             data = [source.fingerprint() for source in (*sources, *([] if validation is None else [validation]))]
             kept = Checkpoint(checkpoints / digest([subject.fingerprint(), data, len(sources), how, measured])[:16])
-        _Training(twin, sources, how, measured, validation, told, label).run(kept)
+        _Training(twin, sources, how, measured, validation, reporter, label).run(kept)
     return twin
 
 
@@ -153,8 +153,8 @@ def _by_own_function(
     made = train(model, Batches(twin, sources, recipe), validation=judged, recipe=recipe)
     trained = model if made is None else made
     if not isinstance(trained, nn.Module) or _shapes(trained) != _shapes(model):
-        given = f"a {type(trained).__name__}" if not isinstance(trained, nn.Module) else "one with other weights"
-        raise SubjectError(f"the training function returned {given}: expected the trained model, or nothing")
+        got = f"a {type(trained).__name__}" if not isinstance(trained, nn.Module) else "one with other weights"
+        raise SubjectError(f"the training function returned {got}: expected the trained model, or nothing")
     trained.zero_grad(set_to_none=True)
     return twin.with_model(trained)
 

@@ -155,16 +155,16 @@ class WeakDetector(Probe):
             columns["outcomes"], self.setting.task, mean_squared_error=error, tolerance=self.tolerance
         )
         weak = weak_inputs(correct[:, fresh_looks(self.queries, self.looks)].mean(1), self.threshold)
-        known = {"weak_share": share_estimate(weak)}
+        weak_share = {"weak_share": share_estimate(weak)}
         inputs = {"inputs": Estimate(len(ids))}
         errors = {"mean_squared_error": np.array(error)} if self.setting.task == "regression" else {}
         try:
             fitted = fit_detectors(columns, correct, self.threshold, self.queries, self._training, rule=self.rule)
         except NothingToLearnError as nothing:
-            return self.finding(summary={**known, **no_detector(str(nothing)), **inputs}, arrays=errors)
+            return self.finding(summary={**weak_share, **no_detector(str(nothing)), **inputs}, arrays=errors)
         held_out = fitted.held_out(columns)
         return self.finding(
-            summary={**known, **metrics_summary(held_out, weak), **inputs},
+            summary={**weak_share, **metrics_summary(held_out, weak), **inputs},
             table=metrics_table(held_out, weak),
             arrays={**fitted.arrays(), **errors, **reliability_arrays(held_out, weak)},
         )
@@ -290,12 +290,12 @@ class DetectorEvaluation(DetectorProbe):
         )
         fresh = fresh_looks(detector.parameters["queries"], self.looks)
         weak = weak_inputs(correct[:, fresh].mean(1), detector.parameters["threshold"])
-        known, inputs = {"weak_share": share_estimate(weak)}, {"inputs": Estimate(len(ids))}
+        weak_share, inputs = {"weak_share": share_estimate(weak)}, {"inputs": Estimate(len(ids))}
         if detector.why_none is not None:
-            return self.finding(summary={**known, **no_detector(detector.why_none), **inputs})
+            return self.finding(summary={**weak_share, **no_detector(detector.why_none), **inputs})
         methods = with_baselines(detector, ids, rows, order)
         return self.finding(
-            summary={**known, **metrics_summary(methods, weak), **inputs},
+            summary={**weak_share, **metrics_summary(methods, weak), **inputs},
             table=metrics_table(methods, weak),
             arrays=reliability_arrays(methods, weak),
         )

@@ -94,9 +94,9 @@ def metrics_summary(outputs: Sequence[MethodOutput], weak: Bools) -> dict[str, E
         is_detector = output.probability or output.method == "black_box"
         for metric in ("f1", "average_precision") if is_detector else ("f1",):
             value, (low, high) = metrics[metric]
-            known = not np.isnan(value)
+            has_value = not np.isnan(value)
             summary[f"{output.method}_{metric}"] = (
-                Estimate(value, float(low), float(high), 0.95) if known else Estimate(None)
+                Estimate(value, float(low), float(high), 0.95) if has_value else Estimate(None)
             )
     return summary
 

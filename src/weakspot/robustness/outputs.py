@@ -64,8 +64,8 @@ def _fragile_inputs(findings: Sequence[Finding]) -> list[WorstFinding]:
 def _strips(findings: Sequence[Finding], target: str | None) -> list[tuple[str, Picture]]:
     """Pictures of weak inputs beside their neighbours; of a class only its inputs, where the targets are known."""
     strips = _named(findings, "weak_strips")
-    known = _with_columns(findings, "neighbour_accuracy", "id", "target")
-    targets = {} if known is None else {str(row["id"]): str(row["target"]) for row in _rows(known, "id", "target")}
+    table = _with_columns(findings, "neighbour_accuracy", "id", "target")
+    targets = {} if table is None else {str(row["id"]): str(row["target"]) for row in _rows(table, "id", "target")}
     pictures = {} if strips is None else strips.media
     fitting = [pair for pair in pictures.items() if not targets or target in (None, targets.get(pair[0]))]
     return fitting[:_PICTURES]

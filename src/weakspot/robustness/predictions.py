@@ -65,5 +65,5 @@ def class_names(classes: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
     """
     if classes.ndim == 1:
         return classes if names is None else np.array(names)[classes]
-    known = [str(number) for number in range(classes.shape[1])] if names is None else names
-    return np.array(["+".join(np.array(known)[row]) for row in classes.astype(bool)], dtype=np.str_)
+    texts = [str(number) for number in range(classes.shape[1])] if names is None else names
+    return np.array(["+".join(np.array(texts)[row]) for row in classes.astype(bool)], dtype=np.str_)

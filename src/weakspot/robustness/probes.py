@@ -59,8 +59,8 @@ class NeighbourAccuracy(Probe):
         if self.looks < 1 or not 0 <= self.threshold < 1:
             raise ConfigError(f"expected looks ≥ 1 and 0 ≤ threshold < 1, got {self.looks} and {self.threshold}")
         if self.early_stopping not in get_args(EarlyStopping):
-            known = ", ".join(get_args(EarlyStopping))
-            raise ConfigError(f"early_stopping {self.early_stopping!r} is not known: choose one of {known}")
+            choices = ", ".join(get_args(EarlyStopping))
+            raise ConfigError(f"early_stopping {self.early_stopping!r} is not known: choose one of {choices}")
         stopping_rule(self.early_stopping, self.looks + 1, self.threshold, self.error)  # refused before the pass
 
     @classmethod

@@ -82,8 +82,8 @@ def _detector_options(value: Any, shared: Mapping[str, Any], accuracy_options: M
 
 def _check_known(options: Mapping[str, Any], probe: type[Probe], *, of: str, beside: Collection[str] = ()) -> None:
     """Refuse an unknown option, by the names of a configuration: it says neighbours, not variation."""
-    known = [*beside, *(entry.name for entry in fields(probe) if entry.name != "variation")]  # type: ignore[arg-type]
-    refuse_unknown(options, known, of=of)
+    names = [*beside, *(entry.name for entry in fields(probe) if entry.name != "variation")]  # type: ignore[arg-type]
+    refuse_unknown(options, names, of=of)
 
 
 def _detector_step(probe: type[DetectorProbe], split: str, trained: Step, **options: Any) -> Step:
