@@ -20,7 +20,6 @@ PROBES = [(package, name) for package, names in BUILT_IN.items() for name in nam
 CLASHES = {
     "Cell",  # relevance/origins.py, report/tables.py
     "Column",  # core/rows.py, report/tables.py, viewer/columns.py
-    "Contrast",  # looks/values.py, relevance/starts.py
     "Origin",  # relevance/origins.py, report/provenance.py
     "Outcome",  # attacks/outcome.py, engines/worker.py
     "Part",  # relevance/rules.py, report/view_models.py

@@ -6,8 +6,8 @@ from torch import nn
 
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.relevance import (
+    ClassContrast,
     Composite,
-    Contrast,
     Epsilon,
     ForClass,
     GradientTimesInput,
@@ -28,8 +28,8 @@ OUTPUTS = torch.tensor([[1.0, 5.0, 2.0], [4.0, -1.0, 3.0]])
         (Winner(), [[0, 1, 0], [1, 0, 0]]),
         (ForClass(2), [[0, 0, 1], [0, 0, 1]]),
         (ForClass(torch.tensor([0, 1])), [[1, 0, 0], [0, 1, 0]]),
-        (Contrast(1, 2), [[0, 1, -1], [0, 1, -1]]),
-        (Contrast(torch.tensor([1, 0]), 2), [[0, 1, -1], [1, 0, -1]]),
+        (ClassContrast(1, 2), [[0, 1, -1], [0, 1, -1]]),
+        (ClassContrast(torch.tensor([1, 0]), 2), [[0, 1, -1], [1, 0, -1]]),
         (Output(), [[1, 1, 1], [1, 1, 1]]),
         (Output(0), [[1, 0, 0], [1, 0, 0]]),
         (Worst(torch.tensor([[1.0, 4.0, 9.0], [4.0, -1.0, 2.0]])), [[0, 0, 1], [0, 0, 1]]),
@@ -71,7 +71,7 @@ def test_relevance_starts_with_the_value_of_the_chosen_outputs():
     torch.manual_seed(0)
     model, x = nn.Linear(4, 3, bias=False), torch.randn(5, 4)
     outputs = model(x).detach()
-    found = relevance(model, x, method=Composite(dense=Epsilon(1e-9)), start=Contrast(0, 1))
+    found = relevance(model, x, method=Composite(dense=Epsilon(1e-9)), start=ClassContrast(0, 1))
     torch.testing.assert_close(found.start, outputs[:, 0] - outputs[:, 1])
     torch.testing.assert_close(found.input, x * (model.weight[0] - model.weight[1]), rtol=1e-4, atol=1e-6)
 

@@ -58,7 +58,7 @@ class Nearest:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Queries:
     """Queries, and the row that each may not find."""
 
     exact: Floats
@@ -78,42 +78,43 @@ def nearest_in_class(
 
     `leave_out` is for queries that are rows themselves: the number of the row that each may not find, −1 for none.
     """
-    found = Nearest.none(len(queries))
-    asked = Asked(np.asarray(queries, dtype=np.float64), np.full(len(queries), -1) if leave_out is None else leave_out)
+    nearest = Nearest.none(len(queries))
+    left_out = np.full(len(queries), -1) if leave_out is None else leave_out
+    exact = Queries(np.asarray(queries, dtype=np.float64), left_out)
     if rows.shape[1] <= TREE_DIMENSIONS:
         for number in np.unique(query_classes):  # one tree of all that these queries may find
             asking, members = np.flatnonzero(query_classes == number), np.flatnonzero((classes == number) == same)
-            _search_by_tree(rows, members, asked, asking, found)
+            _search_by_tree(rows, members, exact, asking, nearest)
     else:
         for number in np.unique(classes):  # every row is prepared once, for all queries that may find it
             asking, members = np.flatnonzero((query_classes == number) == same), np.flatnonzero(classes == number)
-            _search_by_products(rows, members, asked, asking, found)
-    return found
+            _search_by_products(rows, members, exact, asking, nearest)
+    return nearest
 
 
 def _search_by_tree(
-    rows: NDArray[np.floating], members: Integers, asked: Asked, asking: Integers, found: Nearest
+    rows: NDArray[np.floating], members: Integers, queries: Queries, asking: Integers, nearest: Nearest
 ) -> None:
     if not len(members):
         return
     tree = KDTree(np.asarray(rows[members], dtype=np.float64))
-    distance, which = tree.query(asked.exact[asking], k=[1, 2], workers=_threads())
+    distance, which = tree.query(queries.exact[asking], k=[1, 2], workers=_threads())
     row = np.append(members, -1)[which]  # where there is no second one, `which` is the number of members
-    second = row[:, 0] == asked.left_out[asking]
-    nearest, found_row = np.where(second, distance[:, 1], distance[:, 0]), np.where(second, row[:, 1], row[:, 0])
-    there = found_row >= 0
-    found.improve(asking[there], nearest[there] ** 2, found_row[there])
+    second = row[:, 0] == queries.left_out[asking]
+    least, match = np.where(second, distance[:, 1], distance[:, 0]), np.where(second, row[:, 1], row[:, 0])
+    matched = match >= 0
+    nearest.improve(asking[matched], least[matched] ** 2, match[matched])
 
 
 def _search_by_products(
-    rows: NDArray[np.floating], members: Integers, asked: Asked, asking: Integers, found: Nearest
+    rows: NDArray[np.floating], members: Integers, queries: Queries, asking: Integers, nearest: Nearest
 ) -> None:
     """Blocks of queries against blocks of rows, one thread for some: each has queries of its own."""
     blocks = [asking[start : start + QUERIES] for start in range(0, len(asking), QUERIES)]
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(_threads()) as pool:
         for start in range(0, len(members), REFERENCES):
             side = _Side.of(rows, members[start : start + REFERENCES])
-            for _ in pool.map(partial(_compare_blocks, side, asked, found), blocks):
+            for _ in pool.map(partial(_compare_blocks, side, queries, nearest), blocks):
                 pass
 
 
@@ -146,21 +147,21 @@ class _Side:
         return cls(members, exact, centre, scale, np.ascontiguousarray(factor.T))
 
 
-def _compare_blocks(side: _Side, asked: Asked, found: Nearest, places: Integers) -> None:
+def _compare_blocks(side: _Side, queries: Queries, nearest: Nearest, places: Integers) -> None:
     """Find the nearest rows of one block for one block of queries."""
-    own = asked.exact[places]
-    centred = (own - side.centre) / side.scale
+    points = queries.exact[places]
+    centred = (points - side.centre) / side.scale
     squares = np.einsum("ij,ij->i", centred, centred)
-    value = np.concatenate([centred, np.ones((len(own), 1))], 1).astype(np.float32) @ side.factor
-    forbidden, column = positions(asked.left_out[places], side.members)
+    value = np.concatenate([centred, np.ones((len(points), 1))], 1).astype(np.float32) @ side.factor
+    forbidden, column = positions(queries.left_out[places], side.members)
     value[forbidden, column] = np.inf
-    error = (own.shape[1] + 8) * _UNIT * (2 * np.sqrt(squares) + 1)
-    known = found.squared[places] / side.scale**2 - squares + 1e-12 * (1 + squares)
-    for query, column in _candidates(value, error, known):
-        difference = own[query] - side.exact[column]
+    error = (points.shape[1] + 8) * _UNIT * (2 * np.sqrt(squares) + 1)
+    limit = nearest.squared[places] / side.scale**2 - squares + 1e-12 * (1 + squares)
+    for query, column in _candidates(value, error, limit):
+        difference = points[query] - side.exact[column]
         squared = np.einsum("ij,ij->i", difference, difference)
         first = _first_of_each(query, squared, column)
-        found.improve(places[query[first]], squared[first], side.members[column[first]])
+        nearest.improve(places[query[first]], squared[first], side.members[column[first]])
 
 
 def positions(rows: Integers, members: Integers) -> tuple[Integers, Integers]:
@@ -172,10 +173,10 @@ def positions(rows: Integers, members: Integers) -> tuple[Integers, Integers]:
     return hit, where[hit]
 
 
-def _candidates(value: NDArray[np.float32], error: Floats, known: Floats) -> Iterator[tuple[Integers, Integers]]:
+def _candidates(value: NDArray[np.float32], error: Floats, least_so_far: Floats) -> Iterator[tuple[Integers, Integers]]:
     """Pairs (query, column) that may be nearest: within the error of the least value, and of what is known already."""
     least = value.min(1).astype(np.float64)
-    limit = np.minimum(least + 2 * error, known + error)
+    limit = np.minimum(least + 2 * error, least_so_far + error)
     undecided = np.flatnonzero((least <= limit) & (least < np.inf))
     step = max(1, _ENTRIES // value.shape[1])
     for start in range(0, len(undecided), step):

@@ -17,16 +17,16 @@ from weakspot.relevance.operations import register
 from weakspot.relevance.propagation import Method, propagation, relevance
 from weakspot.relevance.result import Relevance
 from weakspot.relevance.rules import LRP0, AlphaBeta, Epsilon, Flat, Gamma, Rule, WSquare, ZBox, ZPlus
-from weakspot.relevance.starts import Contrast, ForClass, Output, Region, Start, Winner, Worst
+from weakspot.relevance.starts import ClassContrast, ForClass, Output, Region, Start, Winner, Worst
 from weakspot.relevance.trace import Trace
 
 __all__ = [
     "LRP0",
     "AlphaBeta",
     "Balance",
+    "ClassContrast",
     "Composite",
     "Conservation",
-    "Contrast",
     "Epsilon",
     "Flat",
     "ForClass",

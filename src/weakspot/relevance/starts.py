@@ -42,7 +42,7 @@ class ForClass:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class ClassContrast:
     """What speaks for one class rather than another: logit of `index` − logit of `other`."""
 
     index: int | Tensor
