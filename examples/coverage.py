@@ -16,7 +16,7 @@ def main(folder: Path) -> None:
     subject = Subject(digits.model(), task="classification", classes=digits.CLASSES, scores="logits")
     data = {"train": digits.train(), "test": digits.test()}
     run = Run.create(folder)
-    plan = Plan.of(steps({"kmnc": {"sections": 100}, "confidence": True, "add": "test"}))
+    plan = Plan.of(steps({"kmnc": {"sections": 100}, "confidence": True, "select": {"from": "test"}}))
     plan.run(subject, data, run)
     for name in ("neuron_coverage", "k_multisection", "top_neurons", "importance_driven_coverage"):
         told = run[f"coverage.{name}"].summary

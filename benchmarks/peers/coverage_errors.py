@@ -29,14 +29,14 @@ def examined(name: str, images: int) -> tuple[Finding, Finding]:
         parts = {
             "train": (stored["x_train"][: 2 * images], stored["y_train"][: 2 * images]),
             "test": (stored["x_test"][:images], stored["y_test"][:images]),
-            "improvement": (stored["x_test"][images : 2 * images], stored["y_test"][images : 2 * images]),
+            "pool": (stored["x_test"][images : 2 * images], stored["y_test"][images : 2 * images]),
         }
     data = {split: ArraySource(*own, channels="last") for split, own in parts.items()}
-    asked = steps({"criteria": CRITERIA, "baseline": False, "add": "improvement"})
+    asked = steps({"criteria": CRITERIA, "baseline": False, "select": {"from": "pool"}})
     with tempfile.TemporaryDirectory() as folder:
         run = Run.create(Path(folder) / "run")
         Plan.of(asked).run(Subject(net, classes=10, scores="logits"), data, run)
-        return run["coverage.criteria_agreement"], run["coverage.next_inputs-improvement"]
+        return run["coverage.criteria_agreement"], run["coverage.next_inputs-pool"]
 
 
 def row(net: str, measure: str, agreement: Finding, ranked: Finding) -> dict[str, object]:

@@ -83,17 +83,17 @@ def test_bad_options_are_refused(subject, ranges):
 
 def test_a_real_net_from_end_to_end(svhn_net, svhn, tmp_path):
     images, labels = svhn
-    parts = {"train": slice(0, 120), "test": slice(120, 240), "improvement": slice(240, 400)}
+    parts = {"train": slice(0, 120), "test": slice(120, 240), "pool": slice(240, 400)}
     data = {name: ArraySource(images[own], labels[own], channels="last") for name, own in parts.items()}
     criteria = ["nc", "kmnc", "nbc", "snac", "tknc", "tknp"]
-    asked = steps({"criteria": criteria, "kmnc": {"sections": 50}, "add": "improvement", "confidence": True})
+    asked = steps({"criteria": criteria, "kmnc": {"sections": 50}, "select": {"from": "pool"}, "confidence": True})
     run = Run.create(tmp_path / "run")
     Plan.of(asked).run(Subject(svhn_net, classes=10, scores="logits"), data, run)
     for name in ("neuron_coverage", "k_multisection", "top_neurons"):
         own = run[f"coverage.{name}"].summary
         assert own["coverage_of_half"].value <= own["coverage"].value <= 1
         assert own["coverage_of_training"].value > 0
-    ranked, measured = run["coverage.next_inputs-improvement"], run["coverage.criteria_agreement"]
+    ranked, measured = run["coverage.next_inputs-pool"], run["coverage.criteria_agreement"]
     assert ranked.summary["apfd_deep_gini"].value > ranked.summary["apfd_random"].high
     assert run["coverage.confidence"].summary["auroc_max_softmax"].value > 0.8
     assert measured.arrays["spearman_subsets"].shape == (12, 12)

@@ -8,9 +8,9 @@ from hypothesis.extra import numpy as arrays
 
 from tests.references import criteria as reference
 from weakspot import Plan, Run, Subject, examine
-from weakspot.core.errors import DataError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import Subset, limited
-from weakspot.coverage.choosing import errors_found, greedy_order, random_spread, score_order
+from weakspot.coverage.choosing import NextInputs, errors_found, greedy_order, random_spread, score_order
 from weakspot.coverage.neurons import NeuronCoverage
 from weakspot.coverage.reach import Bits, Cells, one_each
 from weakspot.coverage.room import steps
@@ -109,19 +109,21 @@ def test_what_does_not_fit_is_refused():
 def test_new_inputs_are_ranked_beyond_what_the_test_data_cover(tmp_path):
     subject = Subject(digits.model(), classes=10, scores="logits")
     data = {"train": limited(digits.train(), 60), "test": limited(digits.test(), 4)}
-    data["improvement"] = Subset(digits.test(), range(400, 599))
-    asked = steps({"criteria": ["nc", "kmnc"], "nc": {"threshold": 0.5}, "kmnc": {"sections": 9}, "add": "improvement"})
+    data["pool"] = Subset(digits.test(), range(400, 599))
+    asked = steps(
+        {"criteria": ["nc", "kmnc"], "nc": {"threshold": 0.5}, "kmnc": {"sections": 9}, "select": {"from": "pool"}}
+    )
     run = Run.create(tmp_path / "run")
     plan = Plan.of(asked)
     plan.run(subject, data, run)
-    finding = run["coverage.next_inputs-improvement"]
+    finding = run["coverage.next_inputs-pool"]
     table = {name: finding.table[name].to_pylist() for name in finding.table.column_names}
     assert sorted(table["place_nc"]) == list(range(1, 200))
     before = run["coverage.neuron_coverage"].arrays["counts"] > 0
     first = table["id"][table["place_nc"].index(1)]
-    gains = [(_reached(subject, data["improvement"], place) & ~before).sum() for place in range(199)]
+    gains = [(_reached(subject, data["pool"], place) & ~before).sum() for place in range(199)]
     assert table["new_nc"][table["id"].index(first)] == max(gains) > 0
-    both = examine(subject, data["improvement"], [NeuronCoverage(threshold=0.5)])[0].arrays["counts"] > 0
+    both = examine(subject, data["pool"], [NeuronCoverage(threshold=0.5)])[0].arrays["counts"] > 0
     assert finding.arrays["gained_nc"][-1] == (both & ~before).sum() == sum(table["new_nc"])
     assert finding.summary["apfd_deep_gini"].value > finding.summary["apfd_random"].high
     assert finding.table["deep_gini"].to_pylist() == sorted(table["deep_gini"], reverse=True)
@@ -131,6 +133,31 @@ def test_new_inputs_are_ranked_beyond_what_the_test_data_cover(tmp_path):
     assert chosen.about == "inputs chosen: together they bring all the neuron coverage there is to gain"
 
 
+def test_a_budget_lists_the_first_of_every_ranking(tmp_path):
+    subject = Subject(digits.model(), classes=10, scores="logits")
+    data = {"train": limited(digits.train(), 60), "test": limited(digits.test(), 80)}
+    tables = {}
+    for budget in (None, 5):
+        options = {"criteria": ["kmnc"], "kmnc": {"sections": 9}, "baseline": False}
+        plan = Plan.of(steps({**options, "select": {"from": "test", "budget": budget}}))
+        *_, finding = plan.run(subject, data, Run.create(tmp_path / f"run-{budget}"))
+        tables[budget] = finding.table.to_pylist()
+    places = [name for name in tables[5][0] if name.startswith("place_")]
+    assert tables[5] == [row for row in tables[None] if min(row[name] for name in places) <= 5]
+    for name in places:
+        assert sorted(row[name] for row in tables[5])[:5] == [1, 2, 3, 4, 5]
+    assert len(tables[5]) < len(tables[None]) == 80
+
+
+def test_what_select_cannot_be_is_refused():
+    with pytest.raises(ConfigError, match=r"the option add is now select: write select: \{from: SPLIT\}"):
+        steps({"add": "pool"})
+    with pytest.raises(ConfigError, match=r"coverage: select is 'pool': expected \{from: SPLIT\}"):
+        steps({"select": "pool"})
+    with pytest.raises(ConfigError, match="budget is 0: expected 1 or more"):
+        NextInputs(ranges=None, budget=0)
+
+
 def _reached(subject, source, place):
     return examine(subject, Subset(source, [place]), [NeuronCoverage(threshold=0.5)])[0].arrays["counts"] > 0
 
@@ -138,7 +165,9 @@ def _reached(subject, source, place):
 def test_inputs_without_labels_or_scores_are_ranked_all_the_same(tmp_path):
     subject = Subject(digits.model(), classes=10)
     test = limited(digits.test(), 40)
-    plan = Plan.of(steps({"criteria": ["kmnc"], "kmnc": {"sections": 9}, "add": "test", "baseline": False}))
+    plan = Plan.of(
+        steps({"criteria": ["kmnc"], "kmnc": {"sections": 9}, "select": {"from": "test"}, "baseline": False})
+    )
     *_, finding = plan.run(subject, {"train": test, "test": Unlabelled(test)}, Run.create(tmp_path / "run"))
     assert finding.name == "coverage.next_inputs"
     assert not [name for name in finding.summary if name.startswith("apfd")]

@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weakspot.core.errors import DataError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.coverage import outputs as declared
 from weakspot.coverage.confidence import UNCERTAINTY
@@ -159,6 +159,7 @@ class NextInputs(Footprints):
     covered_neurons: the Finding of `NeuronCoverage` over the inputs there are already; none to begin with nothing.
     covered_sections: the Finding of `KMultisection` over them.
     covered_leaders: the Finding of `TopNeurons` over them.
+    budget: list the inputs among the first so many of any ranking; by default all.
     """
 
     outputs = declared.NEXT_INPUTS
@@ -166,6 +167,12 @@ class NextInputs(Footprints):
     covered_neurons: Finding | None = None
     covered_sections: Finding | None = None
     covered_leaders: Finding | None = None
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.budget is not None and self.budget < 1:
+            raise ConfigError(f"budget is {self.budget}: expected 1 or more")
 
     def finish(self) -> Finding:
         """Each input's place in every order; with labels, which order finds the errors first."""
@@ -173,24 +180,27 @@ class NextInputs(Footprints):
         rank = np.argsort(np.argsort(np.asarray(rows.ids), kind="stable"), kind="stable")
         reaches, covered = self.reaches(rows), self._covered()
         greedy = {name: greedy_order(reaches[name], covered=covered.get(name), rank=rank) for name in COVERAGE}
-        orders = {name: found.order for name, found in greedy.items()}
+        orders = {name: ranking.order for name, ranking in greedy.items()}
         orders |= {name: score_order(rows[name], rank=rank) for name in UNCERTAINTY if name in rows}
+        ranks = {name: _places(order) for name, order in orders.items()}
         shown = orders.get("deep_gini", orders["kmnc"])
-        columns = {f"place_{name}": _places(order)[shown] + 1 for name, order in orders.items()}
-        brings = {f"new_{name}": found.brings[_places(found.order)][shown] for name, found in greedy.items()}
+        if self.budget is not None:
+            shown = shown[np.min([places[shown] for places in ranks.values()], axis=0) < self.budget]
+        columns = {f"place_{name}": places[shown] + 1 for name, places in ranks.items()}
+        brings = {f"new_{name}": ranking.brings[ranks[name]][shown] for name, ranking in greedy.items()}
         unsure = {name: np.asarray(rows[name])[shown] for name in UNCERTAINTY if name in rows}
-        known = {"correct": ~np.asarray(rows["wrong"])[shown]} if "wrong" in rows else {}
+        correct = {"correct": ~np.asarray(rows["wrong"])[shown]} if "wrong" in rows else {}
         summary, arrays = _against_errors(orders, np.asarray(rows["wrong"])) if "wrong" in rows else ({}, {})
         adding = {
             f"adding_{name}": Estimate(
-                int((found.brings > 0).sum()),
+                int((ranking.brings > 0).sum()),
                 about=f"inputs chosen: together they bring all the {COVERAGE[name]} there is to gain",
             )
-            for name, found in greedy.items()
+            for name, ranking in greedy.items()
         }
         return self.finding(
             summary={**adding, **summary, "inputs": Estimate(rows.count, about="samples ranked")},
-            table={"id": np.asarray(rows.ids)[shown], **columns, **brings, **unsure, **known},
+            table={"id": np.asarray(rows.ids)[shown], **columns, **brings, **unsure, **correct},
             arrays={**arrays, "brings_size": saturation_sizes(rows.count), **_gains(greedy, rows.count)},
         )
 

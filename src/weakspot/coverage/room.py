@@ -5,7 +5,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.options import OptionError
 from weakspot.core.probe import Probe
+from weakspot.core.selection import Selection, read_selection
 from weakspot.core.source import like
 from weakspot.core.step import Step
 from weakspot.coverage.agreement import CriteriaAgreement
@@ -31,7 +33,9 @@ ON_REQUEST = ("lsc", "dsc")
 """Criteria that are not for every task, and are asked for by name only."""
 COUNTED_WITH = {"nbc": "kmnc", "snac": "kmnc", "tknp": "tknc"}
 """Criteria that are read off the counts of another, and share its options."""
-OPTIONS = ("criteria", "classes", "baseline", "confidence", "agreement", "add")
+OPTIONS = ("criteria", "classes", "baseline", "confidence", "agreement", "select")
+RENAMED = {"add": "select: write select: {from: SPLIT}, or {from: SPLIT, budget: N} to list fewer inputs"}
+"""Options that had another name."""
 DETAILS = ("threshold", "sections", "top", "layers")
 """Options of the criteria that the questions about single inputs take over."""
 
@@ -46,18 +50,19 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     confidence: whether to list how sure the model is of each input.
     agreement: whether to ask how far the criteria agree with each other and with the errors, or the options for that;
         by default if there are several criteria and the training data are needed anyway.
-    add: a split, such as "improvement", whose inputs to rank by what they would add.
+    select: {from: SPLIT, budget: N}: rank the inputs of a split, such as "pool", by the coverage that they would add,
+        and list those among the first N of any ranking; without a budget all of them.
 
     >>> [step.probe.__name__ for step in steps({"criteria": ["nc"], "nc": {"threshold": 0.5}})]
     ['NeuronCoverage']
-    >>> asked = steps({"criteria": ["kmnc", "nbc", "snac"], "add": "improvement"})
+    >>> asked = steps({"criteria": ["kmnc", "nbc", "snac"], "select": {"from": "pool", "budget": 100}})
     >>> [(step.probe.__name__, step.split) for step in asked]
-    [('KMultisection', 'test'), ('CriteriaAgreement', 'test'), ('NextInputs', 'improvement')]
+    [('KMultisection', 'test'), ('CriteriaAgreement', 'test'), ('NextInputs', 'pool')]
     """
-    given = options.get("criteria", [name for name in CRITERIA if name not in ON_REQUEST])
-    if not isinstance(given, str | list | tuple):
-        raise ConfigError(f"criteria is {given!r}: expected a list of names, such as [nc, kmnc]")
-    chosen: list[str] = [given] if isinstance(given, str) else list(given)
+    criteria = options.get("criteria", [name for name in CRITERIA if name not in ON_REQUEST])
+    if not isinstance(criteria, str | list | tuple):
+        raise ConfigError(f"criteria is {criteria!r}: expected a list of names, such as [nc, kmnc]")
+    chosen: list[str] = [criteria] if isinstance(criteria, str) else list(criteria)
     _check_names([*chosen, *(key for key in options if key not in OPTIONS)], options)
     details = {name: dict(options.get(name) or {}) for name in CRITERIA}
     counted = dict.fromkeys(COUNTED_WITH.get(name, name) for name in chosen)
@@ -65,30 +70,32 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     trained = any(step.upstream for step in asked.values())
     if options.get("baseline", trained):
         asked = {name: _with_baseline(step) for name, step in asked.items()}
-    found = list(asked.values())
+    plan = list(asked.values())
     if options.get("confidence"):
-        found.append(Step.of(Confidence))
+        plan.append(Step.of(Confidence))
     agreement = options.get("agreement", trained and len(chosen) > 1)
     if agreement:
-        found.append(_agreement(asked, {} if agreement is True else agreement))
-    if options.get("add"):
-        found.append(_next_inputs(asked, options["add"]))
-    return found
+        plan.append(_agreement(asked, {} if agreement is True else agreement))
+    if options.get("select") is not None:
+        plan.append(_next_inputs(asked, read_selection(options["select"], of="coverage")))
+    return plan
 
 
 def _check_names(names: list[str], options: Mapping[str, Any]) -> None:
     for name in names:
+        if name in RENAMED:
+            raise OptionError(name, f"coverage: the option {name} is now {RENAMED[name]}")
         if name not in CRITERIA:
-            known = ", ".join([*CRITERIA, *OPTIONS])
-            raise ConfigError(f"coverage knows no criterion or option {name!r}: choose from {known}")
+            choices = ", ".join([*CRITERIA, *OPTIONS])
+            raise ConfigError(f"coverage knows no criterion or option {name!r}: choose from {choices}")
         if name in COUNTED_WITH and options.get(name):
             raise ConfigError(f"{name} is read off the counts of {COUNTED_WITH[name]}: give its options under that")
 
 
-def _criterion(name: str, own: Mapping[str, Any], classes: Any) -> Step:
+def _criterion(name: str, options: Mapping[str, Any], classes: Any) -> Step:
     probe = CRITERIA[name]
     shared = {"classes": classes} if classes and _has(probe, "classes") else {}
-    return Step.of(probe, **{**shared, **own})
+    return Step.of(probe, **{**shared, **options})
 
 
 def _with_baseline(step: Step) -> Step:
@@ -98,25 +105,25 @@ def _with_baseline(step: Step) -> Step:
     return _filled(step, {"baseline": replace(step, split=like("train", step.split))})
 
 
-def _agreement(asked: Mapping[str, Step], own: Mapping[str, Any]) -> Step:
-    step = Step.of(CriteriaAgreement, **{**_details(asked), **own})
+def _agreement(asked: Mapping[str, Step], options: Mapping[str, Any]) -> Step:
+    step = Step.of(CriteriaAgreement, **{**_details(asked), **options})
     return _filled(step, {name: asked[name] for name in ("idc", "lsc", "dsc") if name in asked})
 
 
-def _next_inputs(asked: Mapping[str, Step], split: str) -> Step:
+def _next_inputs(asked: Mapping[str, Step], selection: Selection) -> Step:
     """Ranked beyond what the test data cover; the test data themselves from nothing."""
-    step = replace(Step.of(NextInputs, **_details(asked)), split=split)
-    if split == NextInputs.split:
+    step = replace(Step.of(NextInputs, **_details(asked), budget=selection.budget), split=selection.split)
+    if selection.split == NextInputs.split:
         return step
     layers = {"layers": step.options["layers"]}
-    own: dict[str, tuple[str, type[Probe], str]] = {
+    sources: dict[str, tuple[str, type[Probe], str]] = {
         "covered_neurons": ("nc", NeuronCoverage, "threshold"),
         "covered_sections": ("kmnc", KMultisection, "sections"),
         "covered_leaders": ("tknc", TopNeurons, "top"),
     }
     covered = {
         option: asked.get(name) or Step.of(probe, **layers, **{detail: step.options[detail]})
-        for option, (name, probe, detail) in own.items()
+        for option, (name, probe, detail) in sources.items()
     }
     return _filled(step, covered)
 
@@ -126,7 +133,7 @@ def _details(asked: Mapping[str, Step]) -> dict[str, Any]:
     criteria = [asked[name] for name in ("nc", "kmnc", "tknc") if name in asked]
     details = {key: value for step in criteria for key, value in step.options.items() if key in DETAILS}
     if len({repr(step.options["layers"]) for step in criteria}) > 1:
-        raise ConfigError("nc, kmnc and tknc look at different layers: `add` and `agreement` need the same for all")
+        raise ConfigError("nc, kmnc and tknc look at different layers: `select` and `agreement` need the same for all")
     return details
 
 
