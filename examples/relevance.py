@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.nn import functional
 
-from weakspot.relevance import Contrast, epsilon_plus, picture, relevance
+from weakspot.relevance import ClassContrast, epsilon_plus, picture, relevance
 
 
 class SmallResNet(nn.Module):
@@ -51,7 +51,7 @@ def main(path: str = "relevance.png") -> None:
     chosen = images[1500:1504]
     found = relevance(net, chosen, method=epsilon_plus(bias="redistributed"), layers=["conv2"])
     best, second = found.outputs.topk(2).indices.T
-    contrast = relevance(net, chosen, method=epsilon_plus(bias="redistributed"), start=Contrast(best, second))
+    contrast = relevance(net, chosen, method=epsilon_plus(bias="redistributed"), start=ClassContrast(best, second))
 
     print(relevance(net, chosen).conservation)
     print("most relevant channels of conv2:", found.channels("conv2").sum(0).topk(3).indices.tolist())
