@@ -9,10 +9,10 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from tests.references import classes as reference
-from weakspot import Execution, Plan, Run, Subject, examine
+from weakspot import Execution, Finding, Plan, Run, Subject, examine
 from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge, ClassRanges
 from weakspot.classes.group_probes import GroupFairness
-from weakspot.classes.probes import ClassPairs
+from weakspot.classes.probes import ClassPairs, ImagesToLabel
 from weakspot.classes.room import steps
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.data.sources import ArraySource
@@ -223,14 +223,30 @@ def test_groups_of_the_metadata(subject, data) -> None:
 
 
 def test_room_lists_images_of_another_split_from_the_same_pairs(subject, data, tmp_path) -> None:
-    plan = Plan.of(steps({"least_images": 2, "label": "improvement", "budget": 7}))
-    splits = {"test": data, "improvement": ArraySource(images(120, seed=9))}
+    plan = Plan.of(steps({"least_images": 2, "select": {"from": "pool", "budget": 7}}))
+    splits = {"test": data, "pool": ArraySource(images(120, seed=9))}
     pairs, listed = plan.run(subject, splits, Run.create(tmp_path / "run"), execution=QUICK)
     confused = {frozenset((row["first"], row["second"])) for row in pairs.table.to_pylist() if row["confused"]}
     rows = listed.table.to_pylist()
     assert len(rows) == listed.summary["images"].value == 7
     assert {frozenset((row["prediction"], row["suspected"])) for row in rows} <= confused
     assert len({row["id"] for row in rows}) == 7
+    *_, everything = Plan.of(steps({"least_images": 2, "select": {"from": "pool"}})).run(
+        subject, splits, Run.create(tmp_path / "all"), execution=QUICK
+    )
+    assert everything.table.to_pylist()[:7] == rows
+    assert len(everything.table) > 7
+
+
+def test_what_select_cannot_be_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"classes: the option label is now select: expected \{from: SPLIT\}"):
+        steps({"label": "pool", "budget": 7})
+    with pytest.raises(ConfigError, match=r"classes: the option budget is now select"):
+        steps({"budget": 7})
+    with pytest.raises(ConfigError, match=r"classes: select is 'pool': expected \{from: SPLIT\}"):
+        steps({"select": "pool"})
+    with pytest.raises(ConfigError, match="budget is 0: expected 1 or more"):
+        ImagesToLabel(budget=0, pairs=Finding("classes.class_pairs"))
 
 
 def test_room_asks_only_what_was_asked() -> None:

@@ -184,11 +184,11 @@ def test_scores_that_nobody_explained_are_not_guessed() -> None:
 
 
 def test_the_room_ranks_and_chooses_by_the_outputs(tmp_path) -> None:
-    asked = steps({"by": "outputs", "least_images": 2, "label": "improvement", "budget": 5})
+    asked = steps({"by": "outputs", "least_images": 2, "select": {"from": "pool", "budget": 5}})
     assert [step.probe for step in asked] == [OutputPairs, ImagesToLabel]
     net = Looked().eval()
     subject = Subject(net.forward, classes=CLASSES, scores="logits", fingerprint="looked 1")
-    splits = {"test": data("classification"), "improvement": ArraySource(logits(60))}
+    splits = {"test": data("classification"), "pool": ArraySource(logits(60))}
     pairs, listed = Plan.of(asked).run(subject, splits, Run.create(tmp_path / "run"), execution=QUICK)
     confused = {frozenset((row["first"], row["second"])) for row in pairs.table.to_pylist() if row["confused"]}
     assert {frozenset((row["prediction"], row["suspected"])) for row in listed.table.to_pylist()} <= confused

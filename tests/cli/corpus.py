@@ -62,7 +62,8 @@ ASK_WRONG = {
         "3", "x", "{threshold: x}", "{threshold: true}", "{layers: 3}", "{side: left}", "{side: 3}", "{cutoff: nonsense}",
         "{normalise: 1}", "{least_images: 1}", "{least_images: x}", "{most_frequent: x}", "{most_frequent: 2.5}",
         "{named: 3}", "{named: ab}", "{named: [[a, b, c]]}", "{replicates: 1}", "{replicates: -1}", "{replicates: x}",
-        "{pictures: x}", "{thumbnail: x}", "{seed: x}", "{label: nowhere}", "{label: 3}", "{trehsold: 1}", "{near: nonsense}",
+        "{pictures: x}", "{thumbnail: x}", "{seed: x}", "{label: test}", "{select: {from: nowhere}}",
+        "{select: {from: 3}}", "{select: test}", "{select: {from: test, budget: 0}}", "{budget: 3}", "{trehsold: 1}", "{near: nonsense}",
     ],
     "lesions": [
         "3", "{samples: 0}", "{samples: x}", "{foreground: -1}", "{foreground: []}", "{threshold: x}", "{threshold: 2}",

@@ -194,7 +194,7 @@ class ImagesToLabel(Probe):
     directions take turns, so that no pair fills the list. Ask it of data without labels to choose what to label and
     train on; never train on those of the test data. What DeepInspect (Tian et al. 2020) leaves for later.
 
-    budget: how many images to list.
+    budget: how many images to list at most; by default all.
     pairs: the Finding of `ClassPairs` or of `OutputPairs`.
     """
 
@@ -202,10 +202,14 @@ class ImagesToLabel(Probe):
 
     tasks = ("classification", "multilabel")
 
-    budget: int = 100
+    budget: int | None = None
     pairs: Finding
 
     images = Rows()
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and self.budget < 1:
+            raise ConfigError(f"budget is {self.budget}: expected 1 or more")
 
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
@@ -217,7 +221,7 @@ class ImagesToLabel(Probe):
         self.images.append(seen.ids, **answers(seen))
 
     def finish(self) -> Finding:
-        """The list, the most telling images first."""
+        """The list, the likeliest mistakes first."""
         seen = Seen(self.images.read(), self.setting)
         pairs = confused_pairs(self.pairs, seen)
         images = seen.images

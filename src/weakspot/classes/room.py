@@ -7,7 +7,8 @@ from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge
 from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
 from weakspot.core.errors import ConfigError
-from weakspot.core.probe import Probe, complete_options
+from weakspot.core.probe import Probe
+from weakspot.core.selection import read_selection, refuse_earlier_names
 from weakspot.core.step import Step
 
 SHARED = ("threshold", "layers", "side", "near", "least_images")
@@ -19,26 +20,31 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
 
     by: "neurons", the default, or "outputs", to rank pairs by the outputs alone, for which a black box will do.
     groups: a column of the metadata, to compare accuracy between its groups.
-    label: a split, such as "improvement", from which to list images of confused pairs; `budget` says how many.
+    select: {from: SPLIT, budget: N}: list images of a split, such as "pool", that are predicted as a class of a
+        confused pair, the likeliest mistakes first; without a budget all of them.
     separation: whether to ask what coverage criteria tell of the classes; needs labels and training data.
     All other options are those of `ClassPairs`, or of `OutputPairs` where pairs are ranked by the outputs alone.
 
-    >>> [(step.probe.__name__, step.split) for step in steps({"label": "improvement", "budget": 50})]
-    [('ClassPairs', 'test'), ('ImagesToLabel', 'improvement')]
+    >>> [(step.probe.__name__, step.split) for step in steps({"select": {"from": "pool", "budget": 50}})]
+    [('ClassPairs', 'test'), ('ImagesToLabel', 'pool')]
     """
-    own: dict[str, Any] = {name: tuple(item) if isinstance(item, list) else item for name, item in options.items()}
-    groups, label, separation = own.pop("groups", None), own.pop("label", None), own.pop("separation", False)
-    budget = {"budget": own.pop("budget")} if "budget" in own else {}
-    pairs = Step.of(_ranking(own.pop("by", "neurons")), **own)
-    found = [pairs]
+    refuse_earlier_names(options, ("label", "budget"), of="classes")
+    pair_options: dict[str, Any] = {
+        name: tuple(item) if isinstance(item, list) else item for name, item in options.items()
+    }
+    groups, select = pair_options.pop("groups", None), pair_options.pop("select", None)
+    separation = pair_options.pop("separation", False)
+    pairs = Step.of(_ranking(pair_options.pop("by", "neurons")), **pair_options)
+    asked = [pairs]
     if groups is not None:
-        found.append(Step.of(GroupFairness, groups=groups, **_taken_over(pairs, *SHARED)))
-    if label is not None:
-        found.append(Step(ImagesToLabel, complete_options(ImagesToLabel, budget), label, {"pairs": pairs}))
+        asked.append(Step.of(GroupFairness, groups=groups, **_taken_over(pairs, *SHARED)))
+    if select is not None:
+        selection = read_selection(select, of="classes")
+        asked.append(Step(ImagesToLabel, {"budget": selection.budget}, selection.split, {"pairs": pairs}))
     if separation:
-        found.append(Step.of(ClassCoverage, **_taken_over(pairs, "threshold", "layers")))
-        found.append(Step.of(ClassGauge, **_taken_over(pairs, "layers")))
-    return found
+        asked.append(Step.of(ClassCoverage, **_taken_over(pairs, "threshold", "layers")))
+        asked.append(Step.of(ClassGauge, **_taken_over(pairs, "layers")))
+    return asked
 
 
 def _taken_over(pairs: Step, *names: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def images_to_label(
     scores: NDArray[np.floating],
     predicted: Members,
     *,
-    budget: int,
+    budget: int | None = None,
     rank: NDArray[np.int64] | None = None,
 ) -> list[Selected]:
     """A balanced list of images from confused pairs, the likeliest mistakes first.
@@ -40,7 +40,7 @@ def images_to_label(
         pairs: classes of the confused pairs, pairs × 2, the most suspicious first.
         scores: the network's outputs, images × classes; the higher, the likelier the class. May be memory-mapped.
         predicted: images × classes.
-        budget: how many images to select at most.
+        budget: how many images to select at most; None for all.
         rank: place of each image in an order of its own, such as that of the ids, which settles equal scores.
 
     >>> from weakspot.classes import class_members
@@ -55,7 +55,7 @@ def images_to_label(
     directions = [(a, b) for pair in np.asarray(pairs, dtype=np.int64).reshape(-1, 2) for a, b in (pair, pair[::-1])]
     queues = deque((a, b, iter(likeliest(members[a], scores[members[a], b], rank))) for a, b in directions)
     chosen: dict[int, Selected] = {}
-    while queues and len(chosen) < budget:
+    while queues and (budget is None or len(chosen) < budget):
         a, b, candidates = queues.popleft()
         if (image := next((each for each in candidates if each not in chosen), None)) is not None:
             chosen[image] = Selected(image, int(a), int(b))

@@ -1,6 +1,6 @@
 """The option `select` of a room: from which split to choose inputs, and how many."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,13 @@ class Selection:
 
     split: str
     budget: int | None = None
+
+
+def refuse_earlier_names(options: Mapping[str, Any], names: Collection[str], *, of: str) -> None:
+    """Refuse options by which a room chose inputs before `select` did, and say how to write them now."""
+    for name in names:
+        if name in options:
+            raise OptionError(name, f"{of}: the option {name} is now select: {_EXPECTED}")
 
 
 def read_selection(value: Any, *, of: str) -> Selection:
