@@ -99,6 +99,8 @@ def may_import(module):
         return {"kernels"}
     if room == "statistics":
         return {"statistics"}
+    if room == "slices":
+        return {"slices", "statistics"}
     if room in ("relevance", "looks", "data", "models", "engines"):
         return {"core", room, "lazy", *(["heat_pictures"] if room == "relevance" else [])}
     if room == "attacks":
@@ -106,8 +108,8 @@ def may_import(module):
     if room == "repair":
         return {"core", "statistics", "lazy", room}
     if room in ROOMS:
-        below = {"core", "relevance", "looks", "data", "attacks", "repair", "statistics", "heat_pictures", "kernels"}
-        return {*below, *SHARED, room, *({"viewer", "report"} if module.endswith("pages") else ())}
+        below = {"core", "relevance", "looks", "data", "attacks", "repair", "statistics", "slices", "heat_pictures"}
+        return {*below, *SHARED, "kernels", room, *({"viewer", "report"} if module.endswith("pages") else ())}
     if room in JUDGES:
         return {room, *JUDGES[room], *(SHARED if room not in SHARED else ())}
     return None
@@ -116,7 +118,8 @@ def may_import(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_weakspots_own_imports_keep_to_the_table(module):
     allowed = may_import(module)
-    own_extra = {"statistics": {"weakspot.core.errors"}, "viewer": READERS | OF_DATA}
+    errors = {"weakspot.core.errors"}
+    own_extra = {"statistics": errors, "slices": errors, "viewer": READERS | OF_DATA}
     extra = {**dict.fromkeys(JUDGES, READERS), **own_extra}.get(package(module), set())
     for name in own(imported(module)):
         assert package(name) != "cli" or package(module) == "cli", f"{module} imports {name}: nobody imports cli"

@@ -1,0 +1,102 @@
+"""The conditions that a search tries: every value of a category, and ranges of numbers between quantiles."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.slices.conditions import SliceCondition, Trait
+
+Floats = NDArray[np.float64]
+QUANTILES = (0.01, 0.025, *(step / 20 for step in range(1, 20)), 0.975, 0.99)
+"""Where ranges of numbers may begin and end."""
+TENTHS = tuple(step / 10 for step in range(1, 10))
+"""Where ranges with two ends may begin and end."""
+BEYOND = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Quantiles of the distance from the median, for what is far from it on either side."""
+FEW = 10
+"""A number with no more different values is compared with each of them."""
+ARCS = 12
+"""Into how many parts numbers that go round are cut."""
+
+
+def candidate_conditions(traits: Sequence[Trait], chosen: NDArray[np.bool_], smallest: int) -> list[SliceCondition]:
+    """The conditions on each trait that at least `smallest` of the chosen inputs meet, and as many do not.
+
+    >>> weather = Trait("weather", np.array(["fog"] * 3 + ["sun"] * 4 + ["hail"]))
+    >>> [one.text for one in candidate_conditions([weather], np.ones(8, dtype=bool), smallest=3)]
+    ['weather = fog', 'weather = sun']
+    """
+    conditions = []
+    for trait in traits:
+        column = trait.column[chosen]
+        for condition in _conditions(trait, column):
+            members = int(condition.holds(column).sum())
+            if smallest <= members <= len(column) - smallest:
+                conditions.append(condition)
+    return conditions
+
+
+def _conditions(trait: Trait, column: NDArray[np.generic]) -> Iterator[SliceCondition]:
+    if not trait.numeric:
+        values, counts = np.unique(column[column != ""], return_counts=True)
+        yield from (SliceCondition(trait.name, value=str(value)) for value in values[counts > 1])
+        return
+    numbers = np.asarray(column, dtype=np.float64)
+    known = numbers[np.isfinite(numbers)]
+    if not len(known):
+        return
+    if trait.period is not None:
+        yield from _arcs(trait, trait.period)
+        return
+    values = np.unique(known)
+    if len(values) <= FEW:
+        yield from (SliceCondition(trait.name, value=float(value)) for value in values)
+        yield from _one_ended(trait, np.array([(a + b) / 2 for a, b in pairwise(values)][1:-1]))
+        return
+    yield from _one_ended(trait, _edges(known, QUANTILES))
+    yield from _two_ended(trait, _edges(known, TENTHS))
+    yield from _far(trait, known)
+
+
+def _edges(known: Floats, quantiles: Sequence[float]) -> Floats:
+    """The quantiles, rounded as far as the spread of the values allows, so that they are the ones that are printed."""
+    return np.unique(_rounded(np.quantile(known, quantiles), known))
+
+
+def _rounded(edges: Floats, known: Floats) -> Floats:
+    spread = float(np.subtract(*np.quantile(known, [0.95, 0.05]))) or float(np.ptp(known))
+    decimals = int(np.clip(np.ceil(2.5 - np.log10(spread)), -12, 12)) if spread > 0 else 6
+    return np.asarray(np.round(edges, decimals))
+
+
+def _one_ended(trait: Trait, edges: Floats) -> Iterator[SliceCondition]:
+    for edge in edges.tolist():
+        yield SliceCondition(trait.name, high=edge, word=trait.low)
+        yield SliceCondition(trait.name, low=edge, word=trait.high)
+
+
+def _two_ended(trait: Trait, edges: Floats) -> Iterator[SliceCondition]:
+    """Ranges of up to half of the inputs."""
+    for first in range(len(edges)):
+        for last in range(first + 1, min(first + 6, len(edges))):
+            yield SliceCondition(trait.name, low=float(edges[first]), high=float(edges[last]))
+
+
+def _far(trait: Trait, known: Floats) -> Iterator[SliceCondition]:
+    """What is far from the median on either side."""
+    middle = float(np.median(known))
+    for distance in np.quantile(np.abs(known - middle), BEYOND).tolist():
+        low, high = _rounded(np.array([middle - distance, middle + distance]), known).tolist()
+        if low > known.min() and high < known.max():
+            yield SliceCondition(trait.name, low=low, high=high, outside=True)
+
+
+def _arcs(trait: Trait, period: float) -> Iterator[SliceCondition]:
+    """Ranges of one to four twelfths of the period, each beginning at a twelfth."""
+    step = period / ARCS
+    for start in range(ARCS):
+        for length in (1, 2, 3, 4):
+            high = (start + length) % ARCS * step
+            yield SliceCondition(trait.name, low=start * step, high=high, period=period)

@@ -1,0 +1,149 @@
+"""The ranked list: rules found on one half of the inputs, confirmed on the other, each with its rates and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.slices.conditions import Flags, SliceRule, Trait, columns_of
+from weakspot.slices.confirmation import excess_p_value, grouped_p_value, holm
+from weakspot.slices.search import SliceSearch, find_rules
+from weakspot.statistics.intervals import wilson_interval
+
+LEVEL = 0.05
+"""How probable it may be that any rule is confirmed by chance."""
+SliceKind = Literal["cause", "confusion"]
+"""What a rule is about: traits and labels of the inputs, or the model's prediction."""
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """Errors among some inputs of the confirming half, with Wilson's interval."""
+
+    inputs: int
+    errors: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """The share of errors; not a number without inputs."""
+        return self.errors / self.inputs if self.inputs else float("nan")
+
+
+@dataclass(frozen=True)
+class ErrorSlice:
+    """One rule with what is known of it.
+
+    members: which inputs it holds for, of all. inside, outside: the error rates where it holds and where not, both in
+    the half that it was not found on. p_value: corrected for the number of rules. explained: errors among all members
+    beyond what the rate outside would give.
+    """
+
+    rule: SliceRule
+    kind: SliceKind
+    members: Flags
+    inside: ErrorRate
+    outside: ErrorRate
+    p_value: float
+    explained: float
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether its excess of errors came back in the half that it was not found on."""
+        return self.p_value <= LEVEL
+
+
+@dataclass(frozen=True)
+class SliceData:
+    """The inputs that are searched; all arrays have one entry per input.
+
+    wrong: whether it is an error. found_on: the half that rules are found on. labels: a number per label, where a trait
+    is to be compared within the same label. groups: a number per group of inputs that belong together.
+    """
+
+    wrong: Flags
+    found_on: Flags
+    labels: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None
+
+
+def ranked_slices(
+    traits: Sequence[Trait], data: SliceData, search: SliceSearch | None = None, *, most_searched: int = 20_000
+) -> list[ErrorSlice]:
+    """At most `search.most` rules, confirmed ones first, then by the errors they explain.
+
+    Rules of traits and labels come first; rules of the prediction are sought among what these leave. Every rule is
+    tested among the inputs that no rule before it holds for, so that none is confirmed for what another one explains.
+
+    most_searched: of more inputs in the first half, so many are searched; all are used to confirm.
+    """
+    settings = search or SliceSearch()
+    columns = columns_of(traits)
+    searched = _sample(data.found_on, most_searched)
+    of_input = [trait for trait in traits if trait.source != "prediction"]
+    rules = [("cause", rule) for rule in _search(of_input, data, searched, settings)]
+    left = searched & ~_covered([rule for _, rule in rules], columns, len(data.wrong))
+    of_model = [trait for trait in traits if trait.source == "prediction"]
+    alone = replace(settings, depth=1, most=max(settings.most - len(rules), 1))
+    if len(rules) < settings.most:
+        rules += [("confusion", rule) for rule in _search(of_model, data, left, alone)]
+    return _ranked(_tested(rules, traits, data))
+
+
+def _search(traits: Sequence[Trait], data: SliceData, among: Flags, search: SliceSearch) -> list[SliceRule]:
+    reduced = [replace(trait, column=trait.column[among]) for trait in traits]
+    labels = None if data.labels is None else data.labels[among]
+    return find_rules(reduced, data.wrong[among], strata=labels, search=search)
+
+
+def _sample(half: Flags, most: int) -> Flags:
+    """The half, or an even sample of it."""
+    places = np.flatnonzero(half)
+    if len(places) <= most:
+        return half
+    chosen = np.zeros(len(half), dtype=bool)
+    chosen[places[np.linspace(0, len(places) - 1, most).round().astype(np.int64)]] = True
+    return chosen
+
+
+def _covered(rules: Sequence[SliceRule], columns: dict[str, NDArray[np.generic]], count: int) -> Flags:
+    return np.asarray(np.any([np.zeros(count, dtype=bool), *(rule.holds(columns) for rule in rules)], axis=0))
+
+
+def _tested(rules: Sequence[tuple[str, SliceRule]], traits: Sequence[Trait], data: SliceData) -> list[ErrorSlice]:
+    columns, sources = columns_of(traits), {trait.name: trait.source for trait in traits}
+    left, slices = ~data.found_on, []
+    for kind, rule in rules:
+        members = rule.holds(columns)
+        plain = any(sources[each.trait] in ("metadata", "image") for each in rule.conditions)
+        labels = data.labels if plain else None  # a label by itself is compared with all others
+        p_value = _p_value(members[left], data, left, None if labels is None else labels[left])
+        left = left & ~members
+        inside, outside = (_rate(data.wrong[~data.found_on & part]) for part in (members, ~members))
+        usual = 0.0 if np.isnan(outside.share) else outside.share
+        explained = max(float(data.wrong[members].sum() - members.sum() * usual), 0.0)
+        slices.append(
+            ErrorSlice(rule, "cause" if kind == "cause" else "confusion", members, inside, outside, p_value, explained)
+        )
+    corrected = holm([each.p_value for each in slices])
+    return [replace(each, p_value=float(p)) for each, p in zip(slices, corrected, strict=True)]
+
+
+def _p_value(members: Flags, data: SliceData, left: Flags, labels: NDArray[np.int64] | None) -> float:
+    if data.groups is None:
+        return excess_p_value(members, data.wrong[left], labels)
+    return grouped_p_value(members, data.wrong[left], data.groups[left], labels)
+
+
+def _rate(wrong: Flags) -> ErrorRate:
+    low, high = wilson_interval(int(wrong.sum()), len(wrong))
+    return ErrorRate(len(wrong), int(wrong.sum()), float(low), float(high))
+
+
+def _ranked(slices: Sequence[ErrorSlice]) -> list[ErrorSlice]:
+    return sorted(slices, key=lambda each: (not each.confirmed, -each.explained))
