@@ -18,6 +18,7 @@ from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.files import whole_folder
 from weakspot.core.finding import read_index
 from weakspot.core.progress import Progress, Silent
+from weakspot.core.sealed import check_sealed, seal
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.looks.windows import SlidingWindow
@@ -247,12 +248,14 @@ def _save(folder: Path, course: Course, net: nn.Module, optimiser: torch.optim.O
             save_file(course.best, scratch / "best.safetensors")
         entry = {"format": FORMAT, "version": VERSION, "epochs": course.epochs, "losses": course.losses}
         (scratch / _COURSE).write_text(json.dumps(entry), encoding="utf-8")
+        seal(scratch)
 
 
 def _load(folder: Path, net: nn.Module, optimiser: torch.optim.Optimizer) -> Course:
     """Put network and optimiser where they were; a new course where nothing was kept."""
     if not (folder / _COURSE).exists():
         return Course()
+    check_sealed(folder, "delete that folder, and the training begins anew")
     entry = read_index(folder / _COURSE, FORMAT, VERSION, {})
     net.load_state_dict(load_file(folder / "weights.safetensors"))
     state: dict[int, dict[str, Tensor]] = {}

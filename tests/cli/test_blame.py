@@ -213,3 +213,15 @@ def test_help_of_every_command_needs_nothing_heavy():
         "heavy = {'torch', 'pyarrow', 'numpy', 'yaml', 'onnxruntime'} & set(sys.modules)\nassert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_file_that_ends_too_early_is_no_ctrl_c(weakspot, monkeypatch, tmp_path):
+    """To typer both are the same: it ends without a word and 130."""
+
+    def ended(*arguments):
+        raise EOFError("No data left in file")
+
+    monkeypatch.setattr("weakspot.cli.config.read_config", ended)
+    (tmp_path / "weakspot.yaml").write_text("{}")
+    code, _, err = weakspot("examine", tmp_path / "weakspot.yaml")
+    assert code == 2 and "EOFError: No data left in file" in err

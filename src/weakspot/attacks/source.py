@@ -13,10 +13,10 @@ from weakspot.attacks.attack import Attack
 from weakspot.attacks.goals import Against
 from weakspot.attacks.making import attack_batch
 from weakspot.attacks.outcome import Outcome
-from weakspot.attacks.store import FolderStore, MemoryStore, Store
+from weakspot.attacks.store import FolderStore, MemoryStore, Store, damaged_parts
 from weakspot.core.digest import class_code, digest, to_json
 from weakspot.core.errors import ConfigError
-from weakspot.core.files import tidy, write_text, writing
+from weakspot.core.files import make_folder, remove_folder, tidy, write_text, writing
 from weakspot.core.observation import Batch
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.sample_check import CheckedSource
@@ -148,8 +148,11 @@ class Attacked:
     def _opened_folder(self, folder: Path) -> Store:
         set_folder = folder / digest([self._made_as, self._part_size])[:24]
         with writing(set_folder):
-            set_folder.mkdir(parents=True, exist_ok=True)
+            make_folder(set_folder)
         tidy(set_folder)
+        for part, reason in damaged_parts(set_folder):
+            self._progress.tell(f"{part} was damaged ({reason}) and is made again")
+            remove_folder(part)
         write_text(set_folder / "set.json", to_json(self._identity()))
         return FolderStore(set_folder)
 

@@ -11,6 +11,7 @@ import numpy as np
 from weakspot.core.errors import RunError
 from weakspot.core.files import whole_folder, writing
 from weakspot.core.guarded_open import map_array, open_plain
+from weakspot.core.sealed import damage, seal
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -69,6 +70,7 @@ class FolderStore:
         with whole_folder(self._part(number)) as scratch, writing(scratch):
             np.save(scratch / "inputs.npy", inputs, allow_pickle=False)
             np.savez(scratch / "outcome.npz", **columns)  # type: ignore[arg-type]
+            seal(scratch)
 
     def inputs(self, number: int) -> np.ndarray:
         """The inputs of a part, not yet read."""
@@ -86,6 +88,14 @@ class FolderStore:
 
     def _part(self, number: int) -> Path:
         return self._folder / f"part-{number:06d}"
+
+
+def damaged_parts(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The parts of a set that are not as they were written, each with what is wrong."""
+    for part in sorted(folder.glob("part-*")):
+        reason = damage(part)
+        if reason:
+            yield part, reason
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from weakspot.core.errors import RunError
-from weakspot.core.files import writing
+from weakspot.core.files import sync, writing
 from weakspot.core.guarded_open import parse_json, plain_descriptor
 
 FILE = "labels.jsonl"
@@ -77,7 +77,7 @@ class LabelJournal:
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             if new:
-                _sync_folder(self.path.parent)
+                sync(self.path.parent)
             yield file
         finally:
             os.close(file)
@@ -127,12 +127,3 @@ def _append(file: int, end: int, line: bytes) -> None:
     while written < len(line):
         written += os.pwrite(file, line[written:], end + written)
     os.fsync(file)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new file's name must be on the disk too."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

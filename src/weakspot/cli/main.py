@@ -326,7 +326,9 @@ def run() -> None:
         sys.stdout.flush()
     except WeakspotError as error:
         _fail(error, error)
-    except typer.Abort:
+    except typer.Abort as stopped:
+        if isinstance(stopped.__context__, EOFError):  # to typer the same as Ctrl-C
+            _failed(stopped.__context__)
         sys.exit(130)
     except SystemExit as error:
         _ended(error)

@@ -137,10 +137,10 @@ def _verdict(run: "Run", policy: Path, baseline: Path | None) -> "Verdict":
 
 
 def _write(target: Path, text: str) -> None:
-    from weakspot.core.files import write_text, writing
+    from weakspot.core.files import make_folder, write_text, writing
 
     with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
     write_text(target, text)
 
 

@@ -1,7 +1,6 @@
 """The answers that a Run has of its models, held against what they answer now before anything is used again."""
 
 import json
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from weakspot.core.answers import OutputCheck, answers, first_inputs, settings
 from weakspot.core.errors import ConfigError
 from weakspot.core.files import write_text
 from weakspot.core.job import Execution, Job
-from weakspot.core.progress import Progress
+from weakspot.core.progress import Progress, say
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.core.threads import torch_threads
@@ -98,10 +97,7 @@ class AnswerBook:
     def _say(self, message: str) -> None:
         if message not in self._told:
             self._told.add(message)
-            if self._progress is None:
-                warnings.warn(message, stacklevel=4)
-            else:
-                self._progress.tell(message)
+            say(self._progress, message)
 
 
 def known_as(subject: Subject, manifest: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weakspot.core.answer_book import known_as
 from weakspot.core.engine import Engine, Footprint, LocalEngine
-from weakspot.core.examine import ShardWork, finish, read_state, run_job
+from weakspot.core.examine import STATE, ShardWork, finish, read_state, run_job
 from weakspot.core.finding import Finding
 from weakspot.core.forward_passes import schedule
 from weakspot.core.job import Execution, Job
@@ -16,6 +16,7 @@ from weakspot.core.plan import Plan, PlannedPass, findings_by_request, request_o
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Silent
 from weakspot.core.run import Run
+from weakspot.core.sealed import DIGESTS
 from weakspot.core.source import Source, limited, with_made_splits
 from weakspot.core.subject import Subject
 from weakspot.core.threads import torch_threads
@@ -118,7 +119,8 @@ def busiest(samples: int, shard_size: int, workers: int) -> int:
 
 def _row_bytes(job: Job) -> int:
     folders = [job.shard_folder(i, shard.number) for i in range(len(job.probes)) for shard in job.shards()]
-    return sum(path.stat().st_size for folder in folders for path in folder.iterdir() if path.name != "state.npz")
+    files = (path for folder in folders for path in folder.iterdir() if path.name not in (STATE, DIGESTS))
+    return sum(path.stat().st_size for path in files)
 
 
 def _state_bytes(job: Job) -> int:

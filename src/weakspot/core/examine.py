@@ -6,7 +6,7 @@ Begin reading with `observe_batches`: that loop is all of weakspot's dealings wi
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
 
@@ -15,8 +15,8 @@ import torch
 
 from weakspot.core.answer_book import AnswerBook, note_answers, noted_answers
 from weakspot.core.engine import Engine, LocalEngine
-from weakspot.core.errors import ProbeError
-from weakspot.core.files import whole_folder, writing
+from weakspot.core.errors import ProbeError, RunError
+from weakspot.core.files import remove_folder, whole_folder, writing
 from weakspot.core.finding import Finding
 from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.forward_passes import passes, schedule, together
@@ -24,12 +24,17 @@ from weakspot.core.guarded_open import open_plain
 from weakspot.core.job import Execution, Job, Shard, check_call
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
 from weakspot.core.probe import Probe
-from weakspot.core.progress import Progress, Silent
+from weakspot.core.progress import Progress, Silent, say
 from weakspot.core.sample_check import usable
+from weakspot.core.sealed import damage, seal
 from weakspot.core.source import Source, read_ahead
 from weakspot.core.state import merge_states
 from weakspot.core.subject import Subject
 from weakspot.core.threads import settled, torch_threads
+
+STATE = "state.npz"
+_ATTEMPTS = 3
+"""How often a damaged shard is done again."""
 
 
 def examine(
@@ -63,14 +68,16 @@ def examine(
         book.note(job)
         note_answers(folder, book)
         run_job(job, engine=worker, progress=progress, label=f"{len(probes)} questions")
-        return [finish(job, index) for index in range(len(job.probes))]
+        return [finish(job, index, engine=worker, progress=progress) for index in range(len(job.probes))]
 
 
 def run_job(job: Job, *, engine: Engine | None = None, progress: Progress | None = None, label: str = "") -> None:
     """Work off the shards that are still missing; `label` names the pass where progress is shown."""
+    _work_off(job, [shard for shard in job.shards() if shard.missing], engine, progress, label)
+
+
+def _work_off(job: Job, missing: Sequence[Shard], engine: Engine | None, progress: Progress | None, label: str) -> None:
     told = progress or Silent()
-    shards = job.shards()
-    missing = [shard for shard in shards if shard.missing]
     total, left = len(job.source.ids), sum(shard.stop - shard.start for shard in missing)
     told.begin(label, total=total, done=total - left)
     try:
@@ -134,7 +141,8 @@ def _try_shard(job: Job, shard: Shard, advance: Callable[[int], None]) -> None:
         for probe, folder in zip(probes, folders, strict=True):
             with writing(folder):
                 state = {name: _narrow(values) for name, values in probe.state().items()}
-                np.savez(folder / "state.npz", **state)  # type: ignore[arg-type]
+                np.savez(folder / STATE, **state)  # type: ignore[arg-type]
+                seal(folder)
 
 
 def observe_batches(
@@ -175,8 +183,9 @@ def observe_batches(
         finite_check.check()
 
 
-def finish(job: Job, index: int) -> Finding:
-    """Merge the shards of one probe in their order, and let it make its Finding."""
+def finish(job: Job, index: int, *, engine: Engine | None = None, progress: Progress | None = None) -> Finding:
+    """Merge the shards of one probe in their order, and let it make its Finding, damaged ones done again."""
+    _do_damaged_again(job, index, engine, progress)
     probe = job.probes[index]
     folders = [job.shard_folder(index, shard.number) for shard in job.shards()]
     probe.load_state(reduce(partial(merge_states, type(probe)), map(read_state, folders)))
@@ -191,9 +200,33 @@ def finish(job: Job, index: int) -> Finding:
         return finding.with_provenance(**job.provenance(probe))
 
 
+def _do_damaged_again(job: Job, index: int, engine: Engine | None, progress: Progress | None) -> None:
+    """Do those shards of a probe again that are not as they were written, and say so."""
+    name, shards = job.probes[index].name(), job.shards()
+    for attempt in range(_ATTEMPTS + 1):
+        reasons = {shard.number: damage(job.shard_folder(index, shard.number)) for shard in shards}
+        damaged = [replace(shard, missing=(index,)) for shard in shards if reasons[shard.number]]
+        if not damaged:
+            return
+        first = job.shard_folder(index, damaged[0].number)
+        if attempt == _ATTEMPTS:
+            raise RunError(
+                f"{first} is damaged each time it is written ({reasons[damaged[0].number]}): check the disk, or choose "
+                "another folder"
+            )
+        say(
+            progress,
+            f"{len(damaged)} of {len(shards)} shards of {name} were damaged and are done again; the first is "
+            f"{first.name} ({reasons[damaged[0].number]})",
+        )
+        for shard in damaged:
+            remove_folder(job.shard_folder(index, shard.number))
+        _work_off(job, damaged, engine, progress, f"{name}: damaged shards")
+
+
 def read_state(folder: Path) -> dict[str, np.ndarray]:
     """What a probe made of one shard, whole numbers in 64 bits again."""
-    with open_plain(folder / "state.npz", links=False) as file, np.load(file, allow_pickle=False) as stored:
+    with open_plain(folder / STATE, links=False) as file, np.load(file, allow_pickle=False) as stored:
         return {
             name: values.astype(np.int64) if values.dtype.kind == "i" else values for name, values in stored.items()
         }

@@ -1,5 +1,11 @@
-"""Writing so that a reader, or the same program after `kill -9`, never meets half a file or half a folder."""
+"""Writing so that nobody ever meets half a file or half a folder: no reader, nor anyone after `kill -9` or a power cut.
 
+What is written gets its name only when its content is on the disk, and its name is on the disk before anything is
+written that counts on it.
+"""
+
+import errno
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -25,15 +31,76 @@ def whole_folder(target: Path, *, first_wins: bool = False) -> Iterator[Path]:
 
     A rename is all or nothing; an older `target` is replaced, or, where the first is to win, left as it is.
     """
-    scratch = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
+    scratch = _beside(target, "partial")
     try:
         with writing(target):
-            scratch.mkdir(parents=True)
+            make_folder(target.parent)
+            scratch.mkdir()
         yield scratch
         with writing(target):
+            _sync_tree(scratch)
             put_first(scratch, target) if first_wins else replace_folder(scratch, target)
+            sync(target.parent)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """The path of a scratch file that becomes `target` when the block ends well, and vanishes otherwise."""
+    scratch = _beside(target, "partial")
+    try:
+        yield scratch
+        with writing(target):
+            sync(scratch)
+            scratch.replace(target)
+            sync(target.parent)
+    finally:
+        with suppress(OSError):
+            scratch.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with writing(path), whole_file(path) as scratch:
+        scratch.write_text(text, encoding="utf-8")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, where they are missing."""
+    try:
+        folder.mkdir()
+    except FileNotFoundError:
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        if folder.is_dir():
+            return
+        raise
+    sync(folder.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk."""
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems know no such thing for folders
+            raise
+    finally:
+        os.close(number)
+
+
+def _sync_tree(folder: Path) -> None:
+    for path in folder.iterdir():
+        _sync_tree(path) if path.is_dir() else sync(path)
+    sync(folder)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    """A hidden name that nobody else has, in the same folder, so that it can be renamed."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.{ending}")
 
 
 def put_first(source: Path, target: Path) -> None:
@@ -47,33 +114,29 @@ def put_first(source: Path, target: Path) -> None:
 
 def replace_folder(source: Path, target: Path) -> None:
     """Put folder `source` in the place of `target`; after a kill in between, `tidy` brings the old one back."""
-    if target.exists():
-        old = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.replaced")
-        target.rename(old)
+    if not target.exists():
         source.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        source.rename(target)
+        return
+    old = _beside(target, "replaced")
+    target.rename(old)
+    source.rename(target)
+    sync(target.parent)  # before the old one goes
+    _remove(old)
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder if it is there; a process killed meanwhile leaves all of it or nothing under its name."""
-    old = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
+    """Remove a folder, or what lies in its place; a kill meanwhile leaves all of it or nothing under its name."""
+    old = _beside(folder, "partial")
     with suppress(OSError):
         folder.rename(old)
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(old)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
-    try:
-        with writing(path):
-            scratch.write_text(text, encoding="utf-8")
-            scratch.replace(path)
-    finally:
-        with suppress(OSError):
-            scratch.unlink()
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def check_plain(path: Path) -> None:
@@ -91,4 +154,4 @@ def tidy(folder: Path) -> None:
     for old in folder.glob(".*.replaced"):
         put_first(old, old.with_name(old.name[1:].rsplit(".", 2)[0]))
     for path in (*folder.glob(".*.partial"), *folder.glob(".*.replaced")):
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        _remove(path)

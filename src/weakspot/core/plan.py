@@ -152,7 +152,7 @@ class Plan:
                 label = f"{planned.split}: {len(missing)} question{'s' if len(missing) > 1 else ''}"
                 run_job(job, engine=worker, progress=progress, label=label)
                 for index, step in enumerate(missing):
-                    found[step.key] = self._keep(step, finish(job, index), run)
+                    found[step.key] = self._keep(step, finish(job, index, engine=worker, progress=progress), run)
                     remove_folder(job.probe_folder(index))
         remove_folder(run.folder / "work")
         return [found[step.key] for step in self.steps]

@@ -1,5 +1,6 @@
 """How long work tells what it is doing. The command line draws a bar; a library call is silent unless handed one."""
 
+import warnings
 from typing import Protocol
 
 
@@ -33,3 +34,11 @@ class Silent:
 
     def end(self) -> None:
         """Nothing."""
+
+
+def say(progress: Progress | None, message: str) -> None:
+    """Say what the user should know; where no progress is shown, as a warning."""
+    if progress is None:
+        warnings.warn(message, stacklevel=4)
+    else:
+        progress.tell(message)

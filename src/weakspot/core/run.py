@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weakspot.core.errors import RunBusy, RunError
-from weakspot.core.files import tidy, write_text, writing
+from weakspot.core.files import make_folder, tidy, write_text, writing
 from weakspot.core.finding import Finding, check_name, read_index, verify
 from weakspot.core.guarded_open import open_plain
 from weakspot.core.index_checks import other_kinds
@@ -49,12 +49,12 @@ class Run:
         if run.folder.exists() and (not run.folder.is_dir() or _occupied(run.folder)):
             raise RunError(f"{folder} is not empty and holds no weakspot run: choose another folder")
         try:
-            run.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(run.folder)
         except OSError as error:
             raise RunError(f"cannot write to {folder}: {error.strerror}; choose another folder") from error
         run._write({"subject": {}, "data": {}, "findings": {}})  # first of all: a folder without it is no run
         with writing(run.folder):
-            (run.folder / "findings").mkdir(exist_ok=True)
+            make_folder(run.folder / "findings")
         return run
 
     def manifest(self) -> dict[str, Any]:

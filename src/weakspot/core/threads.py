@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from weakspot.core.files import write_text, writing
+from weakspot.core.files import make_folder, write_text, writing
 from weakspot.core.guarded_open import read_json
 from weakspot.core.job import Execution
 
@@ -37,7 +37,7 @@ def settled(execution: Execution, work: Path, usual: int) -> Execution:
     threads = execution.threads or begun_with(work) or usual
     if begun_with(work) != threads:
         with writing(work):
-            work.mkdir(parents=True, exist_ok=True)
+            make_folder(work)
         write_text(work / _NOTE, json.dumps({"threads": threads}))
     return replace(execution, threads=threads)
 

@@ -9,6 +9,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from weakspot.core.errors import RunError
+from weakspot.core.files import make_folder, whole_file
+
 
 def cache_folder() -> Path:
     """`$WEAKSPOT_CACHE`, or `weakspot` in the user's cache folder."""
@@ -33,11 +36,7 @@ def trained_once(name: str, build: Callable[[], nn.Module], train: Callable[[nn.
 
 
 def _keep(model: nn.Module, path: Path) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(model.state_dict(), partial)
-        partial.replace(path)
-    except (OSError, SafetensorError):
-        with suppress(OSError):
-            partial.unlink()
+    with suppress(OSError, SafetensorError, RunError):
+        make_folder(path.parent)
+        with whole_file(path) as scratch:
+            save_file(model.state_dict(), scratch)

@@ -3,16 +3,15 @@
 import gzip
 import io
 import math
-import uuid
 import zlib
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from weakspot.core.errors import BadSample, RunError
-from weakspot.core.files import writing
+from weakspot.core.files import whole_file, writing
 from weakspot.core.guarded_open import check_fits, check_unpacked, open_plain
 from weakspot.data.nifti_grid import Grid, Orientation, Spacing, nibabel
 
@@ -140,11 +139,5 @@ def write_nifti(path: Path, volume: np.ndarray, affine: np.ndarray) -> None:
     image = nibabel().Nifti1Image(volume, affine)
     image.header.set_xyzt_units("mm")
     content = image.to_bytes()
-    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
-    try:
-        with writing(path):
-            scratch.write_bytes(gzip.compress(content, 6, mtime=0) if path.name.endswith(".gz") else content)
-            scratch.replace(path)
-    finally:
-        with suppress(OSError):
-            scratch.unlink()
+    with writing(path), whole_file(path) as scratch:
+        scratch.write_bytes(gzip.compress(content, 6, mtime=0) if path.name.endswith(".gz") else content)

@@ -9,7 +9,7 @@ from math import inf, isinf
 from typing import Any
 
 from weakspot.core.errors import ConfigError, SubjectError
-from weakspot.core.files import writing
+from weakspot.core.files import make_folder, writing
 from weakspot.core.job import Job, Shard
 from weakspot.core.progress import Progress
 from weakspot.engines.crew import Crew, Member
@@ -105,9 +105,8 @@ class Dispatch:
         """A file in the folder of the job, by which a worker sees that it can write there itself."""
         path = self._job.work / self._probe
         with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
             for index in range(len(self._job.probes)):
-                self._job.probe_folder(index).mkdir(exist_ok=True)
+                make_folder(self._job.probe_folder(index))
             path.touch()
         try:
             yield

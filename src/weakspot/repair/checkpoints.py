@@ -10,9 +10,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from weakspot.core.errors import RunError
-from weakspot.core.files import whole_folder
+from weakspot.core.files import whole_file, whole_folder, writing
 from weakspot.core.finding import read_index
 from weakspot.core.guarded_open import check_plain
+from weakspot.core.sealed import check_sealed, seal
 
 FORMAT = "weakspot-training"
 VERSION = 1
@@ -62,11 +63,13 @@ class Checkpoint:
                 save_file(training.best, scratch / "best.safetensors")
             entry = {"format": FORMAT, "version": VERSION, "epochs": training.epochs, "losses": training.losses}
             (scratch / _PROGRESS).write_text(json.dumps(entry), encoding="utf-8")
+            seal(scratch)
 
     def load(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingProgress:
         """Put model and optimiser where they were; a new one where nothing was kept."""
         if not (self.folder / _PROGRESS).exists():
             return TrainingProgress()
+        check_sealed(self.folder, "delete that folder, and the training begins anew")
         entry = read_index(self.folder / _PROGRESS, FORMAT, VERSION, {})
         model.load_state_dict(self._kept("weights"))
         _set_momenta(optimiser, self._kept("momenta"))
@@ -90,9 +93,8 @@ def weights_of(model: nn.Module) -> Weights:
 
 def save_weights(model: nn.Module, path: Path) -> None:
     """Write the weights as safetensors, whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    save_file(weights_of(model), partial)
-    partial.replace(path)
+    with writing(path), whole_file(path) as scratch:
+        save_file(weights_of(model), scratch)
 
 
 def _momenta(optimiser: torch.optim.Optimizer) -> Weights:

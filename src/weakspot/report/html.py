@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from weakspot.core.files import write_text, writing
+from weakspot.core.files import make_folder, write_text, writing
 from weakspot.core.run import Run
 from weakspot.formatting import counted, label, number, short, split_label
 from weakspot.report.drawings import DrawnFigure
@@ -23,7 +23,7 @@ def write_report(run: Run, path: Path) -> Path:
     """Write the report of a Run, whole or not at all; gives back where it lies."""
     text = render(run)
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
     write_text(path, text)
     return path
 
