@@ -92,7 +92,7 @@ class Repeats:
         path.with_suffix(".partial").replace(path)
 
     def answers(self) -> list[dict[str, np.ndarray]]:
-        """Of every repeat that is there: what each model answered rightly, or how far it was off, before and after."""
+        """Of every finished repeat: what each model predicted correctly, or how far it was off, before and after."""
         return [dict(np.load(path)) for path in sorted(self.folder.glob("repeat-*.npz"))]
 
     def rows(self) -> list[dict[str, Any]]:

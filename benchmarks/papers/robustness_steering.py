@@ -9,8 +9,8 @@ mean squared error of the frames that the detector learns from, λ = 3 (for the 
 
 DeepRobust-W learns from the frames that the network was trained on, as in the paper ("train"), or from the validation
 blocks, which it never saw ("validation"). Both are judged on the test blocks. "random" flags as many frames as W does,
-"flag_all" every frame; the share of weak frames stands beside. `right_weak` is the share of the frames answered rightly
-as they are that are weak (the paper: 45.8 % at 0.75).
+"flag_all" every frame; the share of weak frames stands beside. `right_weak` is the share of weak frames among those
+predicted correctly as they are (the paper: 45.8 % at 0.75).
 """
 
 import itertools
@@ -93,7 +93,7 @@ def both_kinds(accuracy: Finding, threshold: float, least: int = 20) -> bool:
 
 
 def right_and_weak(accuracy: Finding, error: Finding, threshold: float, tolerance: float) -> dict[str, float]:
-    """How many frames are answered rightly as they are, and how many of these are weak."""
+    """How many frames are predicted correctly as they are, and how many of these are weak."""
     assert accuracy.table is not None
     limit = tolerance * float(error.summary["mean_squared_error"].value)  # type: ignore[arg-type]
     right = accuracy.table["squared_error"].to_numpy() <= limit

@@ -49,7 +49,7 @@ class Sharpness(Probe):
 
     def observe(self, seen: Observation) -> None:
         top = seen.outputs.double().topk(2).values
-        self.rows.append(seen.ids, gap=top[:, 0] - top[:, 1], correct=seen.right)
+        self.rows.append(seen.ids, gap=top[:, 0] - top[:, 1], correct=seen.correct)
 
     def finish(self) -> Finding:
         rows = self.rows.read()

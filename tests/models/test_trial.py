@@ -59,7 +59,7 @@ def test_the_normalisation_a_model_was_made_for_is_found(colours, name):
     model = ReadsCentres(WANTS[name](centres[:, :, None, None])[:, :, 0, 0])
     now = try_out(Subject(model, classes=10), batch)
     assert now.accuracy < 0.6
-    found = better_normalisations(lambda p: Subject(model, classes=10, preprocess=p), batch, now.right)
+    found = better_normalisations(lambda p: Subject(model, classes=10, preprocess=p), batch, now.correct)
     assert found[0].name == name
     assert found[0].accuracy > 0.95
     right = try_out(Subject(model, classes=10, preprocess=WANTS[name]), batch)
@@ -71,7 +71,7 @@ def test_the_datas_own_statistics_are_found(colours):
     mean, std = batch.inputs.mean((0, 2, 3)), batch.inputs.std((0, 2, 3))
     model = ReadsCentres((centres - mean) / std)
     now = try_out(Subject(model, classes=10), batch)
-    found = better_normalisations(lambda p: Subject(model, classes=10, preprocess=p), batch, now.right)
+    found = better_normalisations(lambda p: Subject(model, classes=10, preprocess=p), batch, now.correct)
     assert "with the data's own mean and standard deviation" in [alternative.name for alternative in found[:2]]
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_better_where_all_is_well(colours):
     model = ReadsCentres(centres)
     now = try_out(Subject(model, classes=10), batch)
     assert now.accuracy > 0.95
-    assert better_normalisations(lambda p: Subject(model, classes=10, preprocess=p), batch, now.right) == []
+    assert better_normalisations(lambda p: Subject(model, classes=10, preprocess=p), batch, now.correct) == []
 
 
 def test_nothing_is_better_where_nothing_can_be_known(colours):
@@ -92,7 +92,7 @@ def test_nothing_is_better_where_nothing_can_be_known(colours):
         now = try_out(Subject(model, classes=10), batch)
         shuffled = batch_of(batch.inputs, batch.targets[torch.randperm(64)])
         now = try_out(Subject(model, classes=10), shuffled)
-        assert better_normalisations(lambda p, net=model: Subject(net, preprocess=p), shuffled, now.right) == []
+        assert better_normalisations(lambda p, net=model: Subject(net, preprocess=p), shuffled, now.correct) == []
 
 
 class ReadsNumbers(nn.Module):
@@ -115,7 +115,7 @@ def test_the_best_normalisation_comes_first_not_the_first_that_helps():
     batch = batch_of(torch.linspace(0, 1, 64)[:, None, None, None].expand(-1, 1, 4, 4), targets)
     model = ReadsNumbers(targets)
     now = try_out(Subject(model, classes=2), batch)
-    how = (lambda p: Subject(model, classes=2, preprocess=p)), batch, now.right
+    how = (lambda p: Subject(model, classes=2, preprocess=p)), batch, now.correct
     compared = compared_normalisations(*how)
     assert compared[0].name == "from −1 to 1" and compared[0].better and compared[0].accuracy == pytest.approx(57 / 64)
     second = next(one for one in compared if one.name == "from 0 to 255")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.stateless_random import draw_keys, uniform
-from weakspot.core.tasks import Scores, Task, predicted, right
+from weakspot.core.tasks import Scores, Task, correct, predicted
 
 Toward = Literal["random", "least_likely", "runner_up"] | int
 Against = Literal["target", "prediction"]
@@ -26,10 +26,10 @@ class Goal:
     targeted: bool = False
 
     def reached(self, outputs: Tensor, task: Task, scores: Scores | None) -> Tensor | None:
-        """Which samples are answered as the attack wants, boolean; None where no answer is right or wrong."""
+        """Which samples are predicted as the attack wants, boolean; None for tasks without classes."""
         if task not in ("classification", "multilabel"):
             return None
-        return right(outputs, self.answers, task, scores) == self.targeted
+        return correct(outputs, self.answers, task, scores) == self.targeted
 
 
 def away_from(outputs: Tensor, targets: Tensor | None, against: Against, task: Task, scores: Scores | None) -> Tensor:

@@ -43,7 +43,7 @@ def _goal(subject: Subject, attack: Attack, batch: Batch, outputs: Tensor, seed:
 
 
 def _answered(subject: Subject, goal: Goal, outputs: Tensor, after: Tensor) -> dict[str, Tensor]:
-    """Before and after: whether the answer is as the attack wants, or the loss where no answer is right or wrong."""
+    """Before and after: whether the prediction is as the attack wants, or the loss for tasks without classes."""
     before, success = (goal.reached(some, subject.task, subject.scores) for some in (outputs, after))
     if before is not None and success is not None:
         return {"before": before, "success": success}

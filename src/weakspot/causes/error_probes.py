@@ -61,7 +61,7 @@ class Errors(Probe):
             self.predictions.append(seen.ids, error=worst.values, worst=worst.indices, **numbers, **metadata)
         else:
             both = {"prediction": seen.predicted, "target": seen.targets.long()}
-            self.predictions.append(seen.ids, correct=seen.right, **both, **metadata)
+            self.predictions.append(seen.ids, correct=seen.correct, **both, **metadata)
 
     def finish(self) -> Finding:
         """Every sample: whether it is predicted correctly, its error, and what was predicted in place of what."""

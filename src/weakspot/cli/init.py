@@ -181,9 +181,9 @@ def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | Non
 
 
 def _alternatives(loaded: Loaded, config: Config, batch: Batch, trial: Trial) -> list[Alternative]:
-    if trial.right is None or bool(trial.right.all()):
+    if trial.correct is None or bool(trial.correct.all()):
         return []
-    return compared_normalisations(partial(_subject_with, loaded, config), batch, trial.right)
+    return compared_normalisations(partial(_subject_with, loaded, config), batch, trial.correct)
 
 
 def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subject:

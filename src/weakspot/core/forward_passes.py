@@ -11,11 +11,11 @@ from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.layers import Point
 from weakspot.core.look import Forward, Look
 from weakspot.core.needs import Attribution
-from weakspot.core.observation import Answers, Batch, Pass, Setting
+from weakspot.core.observation import Batch, Pass, PredictionArrays, Setting
 from weakspot.core.probe import Probe
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Captured, Recorder, wanted
-from weakspot.core.tasks import right
+from weakspot.core.tasks import correct
 
 _TOGETHER = {"cuda": 1 << 24}
 """Numbers of all inputs of one forward pass up to which looks share it; on a CPU that brings nothing."""
@@ -47,11 +47,9 @@ class ForwardPass:
             else:
                 outputs, relevance = self._attributed(self.attribution, subject, looked_at, batch)
         self.recorder.check(captured)
-        detached = outputs.detach()
-        answers = Answers(detached, batch, setting)
-        seen = Pass(
-            batch, self.look, self.number, setting, detached, captured, relevance, answers, finite_check=finite_check
-        )
+        outputs = outputs.detach()
+        predictions, number = PredictionArrays(outputs, batch, setting), self.number
+        seen = Pass(batch, self.look, number, setting, outputs, captured, relevance, predictions, 0, finite_check)
         seen.note_finite_check()
         return seen
 
@@ -71,8 +69,8 @@ class ForwardPass:
         self, attribution: Attribution, subject: Subject, forward: Forward, batch: Batch
     ) -> tuple[Tensor, dict[Point, Tensor]]:
         def rows(outputs: Tensor) -> Tensor:
-            correct = right(outputs, batch.known_targets, subject.task, subject.scores)
-            return correct if attribution.where == "correct" else ~correct
+            is_correct = correct(outputs, batch.known_targets, subject.task, subject.scores)
+            return is_correct if attribution.where == "correct" else ~is_correct
 
         outputs, relevance = attribution.attribute(
             cast(nn.Module, subject.model),
@@ -112,10 +110,10 @@ def passes(
         return
     look, numbers = group[0].look, [forward_pass.number for forward_pass in group]
     shared = look.several(group[0].quick(subject), batch.inputs, batch.ids, numbers).detach()
-    finite_check.note(shared, batch.ids * len(group), lambda column: "its answer")
-    answers = Answers(shared, batch, setting)
+    finite_check.note(shared, batch.ids * len(group), lambda column: "its output")
+    predictions = PredictionArrays(shared, batch, setting)
     for index, (number, outputs) in enumerate(zip(numbers, shared.split(len(batch)), strict=True)):
-        yield Pass(batch, look, number, setting, outputs, Captured(), {}, answers, index, finite_check)
+        yield Pass(batch, look, number, setting, outputs, Captured(), {}, predictions, index, finite_check)
 
 
 def schedule(probes: Sequence[Probe], subject: Subject, setting: Setting) -> list[ForwardPass]:

@@ -19,8 +19,8 @@ Where = Literal["all", "correct", "wrong"]
 class Attribution(ABC):
     """Which neurons an output rests on: the interface of relevance. The methods are in `weakspot.relevance`.
 
-    tap: the layers whose values get relevance. where: for all samples, or only those answered rightly or wrongly, which
-    is decided on the outputs before the way back.
+    tap: the layers whose values get relevance.
+    where: for all samples, or only for those that are predicted correctly or wrongly.
     """
 
     tap: Tap

@@ -15,7 +15,7 @@ from weakspot.core.layers import Layer, Point
 from weakspot.core.look import Look
 from weakspot.core.needs import Attribution
 from weakspot.core.taps import Captured, Channels, Layout, Tap, taken_at
-from weakspot.core.tasks import Scores, Task, predicted, probabilities, right
+from weakspot.core.tasks import Scores, Task, correct, predicted, probabilities
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Batch:
 
     @property
     def known_targets(self) -> Tensor:
-        """The true answers; an error where the data have none."""
+        """The labels; an error where the data have none."""
         if self.targets is None:
             raise DataError(
-                f"this question needs the true answers, and the data have no targets: add them (sample {self.ids[0]!r} "
+                f"this question needs targets, and the data have no targets: add them (sample {self.ids[0]!r} "
                 "has none), or leave the question out"
             )
         return self.targets
@@ -88,8 +88,8 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The answers of one forward pass, of one look at a batch or of several, where numpy works on them.
+class PredictionArrays:
+    """The predictions of one forward pass, of one look at a batch or of several, where numpy works on them.
 
     From a GPU they are fetched once for all looks and all probes: every fetching waits for what it is doing.
     """
@@ -104,12 +104,12 @@ class Answers:
         return self._fetched(predicted(self.outputs, self.setting.task, self.setting.scores))
 
     @cached_property
-    def right(self) -> np.ndarray:
-        """Which are right, boolean, shape (looks, samples)."""
+    def correct(self) -> np.ndarray:
+        """Which are correct, boolean, shape (looks, samples)."""
         targets = self.batch.known_targets
         looks = len(self.outputs) // max(1, len(self.batch))
         repeated = targets.repeat(looks, *(1 for _ in targets.shape[1:]))
-        return self._fetched(right(self.outputs, repeated, self.setting.task, self.setting.scores))
+        return self._fetched(correct(self.outputs, repeated, self.setting.task, self.setting.scores))
 
     def _fetched(self, values: Tensor) -> np.ndarray:
         fetched: np.ndarray = values.unflatten(0, (-1, len(self.batch))).cpu().numpy()
@@ -120,7 +120,7 @@ class Answers:
 class Pass:
     """One look at one batch: what came out, and what was taken on the way, for all probes together.
 
-    answers: of the forward pass, which several looks may have shared. index: which of them this is.
+    predictions: of the forward pass, which several looks may have shared. index: which of them this is.
     """
 
     batch: Batch
@@ -130,7 +130,7 @@ class Pass:
     outputs: Tensor
     captured: Captured
     relevance: Mapping[Point, Tensor]
-    answers: Answers
+    predictions: PredictionArrays
     index: int = 0
     finite_check: FiniteCheck = field(default_factory=FiniteCheck, repr=False)
     _channels: dict[Tap, Channels] = field(default_factory=dict, repr=False)
@@ -160,13 +160,13 @@ class Pass:
         return probabilities(self.outputs, self.setting.task, self.setting.scores)
 
     @cached_property
-    def right(self) -> Tensor:
-        """Which are answered rightly."""
-        return right(self.outputs, self.batch.known_targets, self.setting.task, self.setting.scores)
+    def correct(self) -> Tensor:
+        """Which samples are predicted correctly."""
+        return correct(self.outputs, self.batch.known_targets, self.setting.task, self.setting.scores)
 
     def note_finite_check(self) -> None:
         """Have what came out, whole maps and relevance asked about; channel means are when they are put together."""
-        self.finite_check.note(self.outputs, self.batch.ids, lambda column: "its answer")
+        self.finite_check.note(self.outputs, self.batch.ids, lambda column: "its output")
         for kind, taken in (("", self.captured.maps), ("the relevance of ", self.relevance)):
             for point, values in taken.items():
                 self.finite_check.note(values, self.batch.ids, partial(_named, f"{kind}layer {point.label}"))
@@ -207,23 +207,23 @@ class Observation:
 
     @property
     def targets(self) -> Tensor:
-        """The true answers; an error where the data have none."""
+        """The labels; an error where the data have none."""
         return self.batch.known_targets
 
     @cached_property
-    def right(self) -> Tensor:
-        """Which samples are answered rightly, boolean; for classes and labels."""
-        return self._mine(self.seen.right)
+    def correct(self) -> Tensor:
+        """Which samples are predicted correctly, boolean; for classes and labels."""
+        return self._mine(self.seen.correct)
 
     @property
-    def answers(self) -> np.ndarray:
-        """`predicted` where numpy works on it."""
-        return self._here(self.seen.answers.predicted)
+    def predicted_array(self) -> np.ndarray:
+        """`predicted` as a numpy array."""
+        return self._here(self.seen.predictions.predicted)
 
     @property
-    def right_answers(self) -> np.ndarray:
-        """`right` where numpy works on it."""
-        return self._here(self.seen.answers.right)
+    def correct_array(self) -> np.ndarray:
+        """`correct` as a numpy array."""
+        return self._here(self.seen.predictions.correct)
 
     @property
     def metadata(self) -> Mapping[str, np.ndarray]:
@@ -232,7 +232,7 @@ class Observation:
 
     @cached_property
     def outputs(self) -> Tensor:
-        """What the subject answered."""
+        """The outputs of the subject."""
         return self._mine(self.seen.outputs)
 
     @cached_property
@@ -260,8 +260,8 @@ class Observation:
         points = self.seen.setting.layout(attribution.tap).points
         return {point.label: self._mine(taken_at(self.seen.relevance, point)) for point in points}
 
-    def _here(self, answers: np.ndarray) -> np.ndarray:
-        mine: np.ndarray = answers[self.seen.index]
+    def _here(self, values: np.ndarray) -> np.ndarray:
+        mine: np.ndarray = values[self.seen.index]
         return mine if self._all else mine[self.rows]
 
     @cached_property

@@ -25,14 +25,14 @@ def predicted(outputs: Tensor, task: Task, scores: Scores | None = None) -> Tens
     return outputs
 
 
-def right(outputs: Tensor, targets: Tensor, task: Task, scores: Scores | None = None) -> Tensor:
-    """Which samples are answered rightly, boolean: the class, or every label."""
+def correct(outputs: Tensor, targets: Tensor, task: Task, scores: Scores | None = None) -> Tensor:
+    """Which samples are predicted correctly, boolean: the class, or every label."""
     if task == "classification":
         return predicted(outputs, task) == targets
     if task == "multilabel":
         return (predicted(outputs, task, scores) == targets.bool()).all(1)
     raise SubjectError(
-        f"a {task} answer is right or wrong only beyond some error: this question needs classes or labels"
+        f"a prediction of {task} is neither correct nor incorrect: expected the task classification or multilabel"
     )
 
 

@@ -117,7 +117,7 @@ class Confidence(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep the scores, and whether the answer is right if that is known."""
-        known = {} if seen.batch.targets is None else {"correct": seen.right}
+        known = {} if seen.batch.targets is None else {"correct": seen.correct}
         self.samples.append(seen.ids, prediction=seen.predicted, **observed_scores(seen), **known)
 
     def finish(self) -> Finding:

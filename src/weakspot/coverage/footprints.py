@@ -84,7 +84,7 @@ class Footprints(Probe):
         """Whether each answer is wrong, and, where it is one class taken for another, the number of that confusion."""
         if self.setting.task not in JUDGED or seen.batch.targets is None:
             return {}
-        wrong = ~seen.right
+        wrong = ~seen.correct
         if self.setting.task != "classification":
             return {"wrong": wrong}
         confusion = seen.targets.long() * seen.outputs.shape[1] + seen.predicted

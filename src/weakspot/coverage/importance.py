@@ -100,7 +100,7 @@ class NeuronImportance(Probe):
         if self.priority == "normalised":
             relevance = normalised(relevance)
         classes, count = self._classes(seen)
-        wanted = torch.ones_like(classes) if self.where == "all" else (seen.right == (self.where == "correct")).long()
+        wanted = torch.ones_like(classes) if self.where == "all" else (seen.correct == (self.where == "correct")).long()
         self.relevance = self.relevance + _by_class(relevance, classes, count)
         self.inputs = self.inputs + _by_class(wanted[:, None], classes, count)[:, 0]
 

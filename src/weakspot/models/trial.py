@@ -14,7 +14,7 @@ from weakspot.core.errors import SubjectError
 from weakspot.core.layers import Layer
 from weakspot.core.observation import Batch
 from weakspot.core.subject import Subject
-from weakspot.core.tasks import right
+from weakspot.core.tasks import correct
 from weakspot.models.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Normalise
 
 CAFFE_MEAN = (103.939, 116.779, 123.68)
@@ -26,8 +26,9 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Trial:
-    """What some samples show. `right`: which of them are answered rightly; None where that is not known.
+    """What some samples show.
 
+    correct: which of them are predicted correctly; None where that is not known.
     predicted, targets: the class of each, of a classification with known targets.
     """
 
@@ -38,14 +39,14 @@ class Trial:
     output_range: tuple[float, float]
     like_probabilities: bool
     layers: tuple[Layer, ...]
-    right: Tensor | None
+    correct: Tensor | None
     predicted: Tensor | None = None
     targets: Tensor | None = None
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the samples that are answered rightly."""
-        return None if self.right is None else float(self.right.float().mean())
+        """Share of the samples that are predicted correctly."""
+        return None if self.correct is None else float(self.correct.float().mean())
 
     @property
     def penultimate(self) -> Layer | None:
@@ -67,7 +68,7 @@ def try_out(subject: Subject, batch: Batch) -> Trial:
         output_range=_range(outputs),
         like_probabilities=look_like_probabilities(outputs, one_of_them=subject.task != "multilabel"),
         layers=layers,
-        right=_right(subject, outputs, batch.targets),
+        correct=_correct(subject, outputs, batch.targets),
         predicted=outputs.argmax(1) if answered else None,
         targets=batch.targets if answered else None,
     )
@@ -82,13 +83,13 @@ def _range(values: Tensor) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _right(subject: Subject, outputs: Tensor, targets: Tensor | None) -> Tensor | None:
+def _correct(subject: Subject, outputs: Tensor, targets: Tensor | None) -> Tensor | None:
     has_classes = subject.task == "classification" or (subject.task == "multilabel" and subject.scores is not None)
-    return right(outputs, targets, subject.task, subject.scores) if has_classes and targets is not None else None
+    return correct(outputs, targets, subject.task, subject.scores) if has_classes and targets is not None else None
 
 
 def look_like_probabilities(outputs: Tensor, *, one_of_them: bool) -> bool:
-    """Whether outputs lie in [0, 1] and, where one class is right, sum to 1 per sample: a reason to ask, no answer.
+    """Whether outputs lie in [0, 1] and, where one class is correct, sum to 1 per sample: a reason to ask, no answer.
 
     >>> look_like_probabilities(torch.tensor([[0.2, 0.8]]), one_of_them=True)
     True
@@ -99,7 +100,7 @@ def look_like_probabilities(outputs: Tensor, *, one_of_them: bool) -> bool:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another normalisation, the share of the samples that are right with it, and whether that is clearly more."""
+    """Another normalisation, the accuracy with it, and whether that is clearly higher."""
 
     name: str
     normalise: Normalise
@@ -110,28 +111,31 @@ class Alternative:
 def compared_normalisations(subject_with: Callable[[Any], Subject], batch: Batch, now: Tensor) -> list[Alternative]:
     """All usual normalisations on the same samples, the best first, of equal ones the plainest.
 
-    subject_with: the subject with another pre-processing in the place of its own. now: which samples are right so far.
-    Clearly better: of the samples that only one of the two answers rightly, it wins by 3 √n or more.
+    subject_with: gives the subject with another pre-processing.
+    now: which samples are predicted correctly so far.
+
+    Clearly better: of the samples that only one of the two predicts correctly, it wins by 3 √n or more.
     """
     alternatives = []
     for name, normalise in usual_normalisations(batch.inputs):
         try:
-            right = _right(subject := subject_with(normalise), _outputs(subject, batch.inputs), batch.targets)
+            with_it = _correct(subject := subject_with(normalise), _outputs(subject, batch.inputs), batch.targets)
         except (SubjectError, RuntimeError, ValueError):  # a shape the model cannot take is no alternative
             continue
-        if right is not None:
-            alternatives.append(Alternative(name, normalise, float(right.float().mean()), _clearly_better(right, now)))
+        if with_it is not None:
+            accuracy = float(with_it.float().mean())
+            alternatives.append(Alternative(name, normalise, accuracy, _clearly_better(with_it, now)))
     return sorted(alternatives, key=lambda alternative: -alternative.accuracy)
 
 
 def better_normalisations(subject_with: Callable[[Any], Subject], batch: Batch, now: Tensor) -> list[Alternative]:
-    """Those of `compared_normalisations` under which far more samples are answered rightly than now, the best first."""
+    """Those of `compared_normalisations` with a clearly higher accuracy than now, the best first."""
     return [one for one in compared_normalisations(subject_with, batch, now) if one.better]
 
 
 @dataclass(frozen=True)
 class Reordered:
-    """Another order of the classes under which far more samples are right.
+    """Another order of the classes, with a clearly higher accuracy.
 
     order: for each output the number of the class that it seems to be. accuracy: on samples by which the order was not
     found.
@@ -142,25 +146,25 @@ class Reordered:
 
 
 def better_order(trial: Trial) -> Reordered | None:
-    """The assignment of outputs to classes that answers most samples rightly, where it is clearly better than none.
+    """The assignment of outputs to classes with the highest accuracy, where it is clearly better than none.
 
     Classes that are numbered otherwise in the data than in the outputs make every number wrong without an error. Which
     output is which class is found by the optimal assignment (Kuhn 1955) on one half of the samples and judged on the
     other, each in turn, so that a free choice among all orders wins nothing by chance.
     """
-    if trial.predicted is None or trial.targets is None or trial.right is None:
+    if trial.predicted is None or trial.targets is None or trial.correct is None:
         return None
     classes = trial.outputs[0]
     if int(trial.targets.max()) >= classes:  # there are more classes than outputs: no order of them fits
         return None
-    right = torch.zeros_like(trial.right)
+    reordered = torch.zeros_like(trial.correct)
     half = _half_of_each(trial.targets)
     for part in (half, ~half):
         order = torch.as_tensor(_assigned(trial.predicted[~part], trial.targets[~part], classes))
-        right[part] = order[trial.predicted[part]] == trial.targets[part]
-    if not _clearly_better(right, trial.right):
+        reordered[part] = order[trial.predicted[part]] == trial.targets[part]
+    if not _clearly_better(reordered, trial.correct):
         return None
-    return Reordered(tuple(_assigned(trial.predicted, trial.targets, classes)), float(right.float().mean()))
+    return Reordered(tuple(_assigned(trial.predicted, trial.targets, classes)), float(reordered.float().mean()))
 
 
 def _half_of_each(targets: Tensor) -> Tensor:
@@ -170,7 +174,7 @@ def _half_of_each(targets: Tensor) -> Tensor:
 
 
 def _assigned(predicted: Tensor, targets: Tensor, classes: int) -> list[int]:
-    """For each output the class that it should be, so that most of these samples are right; else its own number."""
+    """For each output the class that it should be, so that most of these samples are correct; else its own number."""
     counts = np.zeros((classes, classes))
     np.add.at(counts, (predicted.numpy(), targets.numpy()), 1)
     counts += np.eye(classes) / (2 * max(len(targets), 1))  # of equally good ones, that which changes least

@@ -29,7 +29,7 @@ class Predictions(Probe):
         if task == "classification":
             self.predictions.append(seen.ids, target=seen.targets, prediction=seen.predicted)
         elif task == "multilabel":
-            self.predictions.append(seen.ids, correct=seen.right)
+            self.predictions.append(seen.ids, correct=seen.correct)
         else:
             self.predictions.append(seen.ids, error=output_errors(seen.outputs, seen.targets, task).amax(1))
 

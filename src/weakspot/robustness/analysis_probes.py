@@ -77,7 +77,7 @@ class WeakPlaces(Probe):
             self._original = {"features": layer_features(seen, self.tap), "target": seen.targets.cpu().numpy()}
             if self.thumbnail and seen.inputs.ndim == 4:
                 self._original["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
-        self._batch.add(seen.ids, prediction_codes(seen), seen.right_answers)
+        self._batch.add(seen.ids, prediction_codes(seen), seen.correct_array)
 
     def close(self, ids: Sequence[str]) -> None:
         """Write the batch."""
@@ -147,7 +147,7 @@ class ClassRobustness(Probe):
             self._correct_looks = np.zeros(len(seen.ids), dtype=np.int64)
             self._target = seen.targets.cpu().numpy()
             self._classes = seen.outputs.shape[1]
-        self._correct_looks += seen.right_answers
+        self._correct_looks += seen.correct_array
 
     def close(self, ids: Sequence[str]) -> None:
         """Add the batch to the counts."""
@@ -230,7 +230,7 @@ class VariationEffects(Probe):
     def observe(self, seen: Observation) -> None:
         """Count looks and correct looks by the bin of every quantity."""
         looks, correct_looks = np.zeros((2, len(self._quantities), self.bins), dtype=np.int64)
-        parameters, correct = self._look.drawn(seen.ids, seen.number).numpy(), seen.right_answers
+        parameters, correct = self._look.drawn(seen.ids, seen.number).numpy(), seen.correct_array
         for quantity in drawn_quantities(self._look.at(seen.number)):
             row, bins = self._quantities[quantity.name, quantity.unit][0], quantity.bins(parameters, self.bins)
             looks[row] += np.bincount(bins, minlength=self.bins)
@@ -312,8 +312,8 @@ class WeakStrips(Probe):
                 ids,
                 number=np.full(len(ids), seen.number),
                 thumbnail=thumbnails(varied, self.size),
-                prediction=seen.answers[chosen],
-                correct=seen.right_answers[chosen],
+                prediction=seen.predicted_array[chosen],
+                correct=seen.correct_array[chosen],
             )
         return [name for name, kept in zip(seen.ids, chosen, strict=True) if not kept]
 

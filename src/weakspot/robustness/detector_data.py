@@ -116,7 +116,7 @@ def normalised(values: torch.Tensor, task: Task) -> torch.Tensor:
 def outcomes(seen: Observation, task: Task) -> np.ndarray:
     """Whether the class is correct, as bytes; of a regression the squared error."""
     if task == "classification":
-        return seen.right.to(torch.uint8).cpu().numpy()
+        return seen.correct.to(torch.uint8).cpu().numpy()
     return squared_errors(seen.outputs.cpu(), seen.targets.cpu())
 
 

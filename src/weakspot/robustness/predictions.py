@@ -48,7 +48,7 @@ class BatchPredictions:
 
 def prediction_codes(seen: Observation) -> np.ndarray:
     """The predictions as numbers of which only equality counts: classes, or sets of labels."""
-    predictions = seen.answers
+    predictions = seen.predicted_array
     return label_set_codes(predictions) if predictions.ndim == 2 else predictions.astype(np.int64, copy=False)
 
 

@@ -87,7 +87,7 @@ class NeighbourAccuracy(Probe):
 
     def correct(self, seen: Observation) -> np.ndarray:
         """Which samples are predicted correctly, boolean."""
-        return seen.right_answers
+        return seen.correct_array
 
     def predictions(self, seen: Observation) -> np.ndarray:
         """The predictions as numbers of which only equality counts."""
@@ -95,7 +95,7 @@ class NeighbourAccuracy(Probe):
 
     def original_columns(self, seen: Observation) -> dict[str, np.ndarray]:
         """What to keep of the original: its target and its prediction."""
-        return {"target": seen.targets.cpu().numpy(), "prediction": seen.answers}
+        return {"target": seen.targets.cpu().numpy(), "prediction": seen.predicted_array}
 
     def observe(self, seen: Observation) -> Sequence[str] | None:
         """Count the correct looks; release the inputs that need no more."""
