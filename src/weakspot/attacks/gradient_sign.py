@@ -19,8 +19,10 @@ def fgsm(
 ) -> Tensor:
     """Fast gradient sign method [goodfellow2015]: x′ = clip(x + ε sign ∂loss(f(x), y)/∂x).
 
-    inputs (samples, …); answers: the true ones, which x′ leads away from, or (`targeted`) those it leads to, with a
-    minus. epsilon is in the units of the inputs; `bounds` are the smallest and largest value an input may have.
+    inputs: shape (samples, …).
+    answers: the targets, which x′ leads away from; if `targeted`, those that it leads to, with −ε.
+    epsilon: in the units of the inputs.
+    bounds: the smallest and largest value of an input.
     """
     uphill = slope(forward, inputs, answers, loss)[0].sign_()
     return inputs.add(uphill, alpha=-epsilon if targeted else epsilon).clamp_(*bounds)

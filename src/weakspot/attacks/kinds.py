@@ -98,7 +98,7 @@ class Bim(Directed):
     epsilon: how far a pixel may move at most, in the units of the inputs.
     step: how far it moves each time; by default a tenth of epsilon.
     iterations: how many times.
-    stop_early: leave a sample alone once its class has turned; the paper goes on.
+    stop_early: leave a sample alone once its class has turned; the paper does not.
     toward: as for `Fgsm`.
     """
 
@@ -168,8 +168,10 @@ class CarliniWagner(Directed):
     """The L2 attack of Carlini and Wagner [carlini2017]: the smallest change that turns the answer.
 
     confidence: by how much the wrong logit must win (κ).
-    search_steps: how many values of c are tried. iterations: steps of Adam for each.
-    learning_rate: of Adam, in tanh space. initial_constant: the first c.
+    search_steps: how many values of c are tried.
+    iterations: steps of Adam for each.
+    learning_rate: of Adam, in tanh space.
+    initial_constant: the first c.
     restart: whether each c begins at the original, as in the paper, or where the last one ended.
     abort_early: leave a c whose objective no longer falls.
     toward: as for `Fgsm`.

@@ -33,11 +33,14 @@ class Attacked:
     ids, targets and order are those of the original, so that Findings of both can be compared sample by sample; the
     metadata gain `attack_success`, `attack_before`, `attack_l0`, `attack_l2` and `attack_linf` (see `Outcome`).
 
-    The set is made as a whole when it is first read, part by part, and once. `folder`: where it is kept, each set below
-    its own name, so that an interrupted call goes on and a later one finds it made; without one it is kept in memory.
-    seed: what is drawn depends on it and on the sample's id alone. against: the answers to leave, the true ones
-    ("target") or the model's own ("prediction"). batch_size: samples per pass. part_size: samples that are kept
-    together. Neither changes what is made.
+    The whole set is made once, part by part, when it is first read.
+
+    folder: where it is kept, each set below its own name, so that an interrupted call resumes and a later one reads it;
+        without one it is kept in memory.
+    seed: random numbers depend on it and on the sample's id alone.
+    against: what to lead away from, the targets ("target") or the model's own predictions ("prediction").
+    batch_size: samples per pass.
+    part_size: samples that are kept together. Neither changes what is made.
     """
 
     def __init__(

@@ -37,12 +37,16 @@ LEFT_OUT = ("left_out", "left_out_why")
 class ErrorImages:
     """The error-inducing images in the order of their ids, and what is known of them.
 
-    kinds: what was taken for what. layers: names of the layers that have heat maps which tell images apart. distances:
-    for each layer, of the landmarks' heat maps, condensed. landmarks: the images between which distances are known:
-    all, unless there are very many. heat_maps: of all images, by the layer's number; layers that are not kept are
-    missing. thumbnails: small pictures, (images, height, width, 3). heat_pictures: what each pixel contributed,
-    (images, height, width), each over its largest magnitude. parameters: what is known of every image of the test set
-    besides. places: which of them these images are. method, positions, unit_length: how the heat maps were made.
+    kinds: what was taken for what.
+    layers: names of the layers that have heat maps which tell images apart.
+    distances: for each layer, of the landmarks' heat maps, condensed.
+    landmarks: the images between which distances are known: all, unless there are very many.
+    heat_maps: of all images, by the layer's number; layers that are not kept are missing.
+    thumbnails: small pictures, (images, height, width, 3).
+    heat_pictures: what each pixel contributed, (images, height, width), each over its largest magnitude.
+    parameters: what is known of every image of the test set besides.
+    places: which of them these images are.
+    method, positions, unit_length: how the heat maps were made.
     left_out: layers that are not compared, and why.
     """
 
@@ -112,8 +116,9 @@ class ErrorImages:
 class RootCauseStudy:
     """The root-cause clusters of the best layer, and what every layer gives.
 
-    layers: one entry per layer. best: the number of the layer whose clusters these are. clusters: of two images and
-    more, the largest first; members are places in the order of the ids.
+    layers: one entry per layer.
+    best: the number of the layer whose clusters these are.
+    clusters: of two images and more, the largest first; members are places in the order of the ids.
     """
 
     layers: tuple[LayerClusters, ...]

@@ -25,9 +25,11 @@ ALONE = 0
 class ClusterRecipe:
     """How distances become clusters.
 
-    linkage: how clusters are merged. compare: by "heat maps", or by "distances" to all images. bend: where the knee is
-    sought, in the "score" or in its "gradient". clusters: how many, instead of the knee. most_clusters: the largest
-    number tried.
+    linkage: how clusters are merged.
+    compare: by "heat maps", or by "distances" to all images.
+    bend: where the knee is sought, in the "score" or in its "gradient".
+    clusters: how many, instead of the knee.
+    most_clusters: the largest number tried.
     """
 
     linkage: Linkage = "ward"
@@ -113,9 +115,11 @@ def best_layer(layers: Sequence[LayerClusters]) -> int:
 class RootCauseCluster:
     """Error-inducing images with similar heat maps: perhaps one cause.
 
-    members: places of the images, the medoid first, then by distance from it. distances: from the medoid. spread: mean
-    distance of two members in units of the mean distance of any two images: 0 if all are equal, 1 if none are nearer
-    than any. stability: how far the cluster comes back when the images are resampled [hennig2007], from 0 to 1.
+    members: places of the images, the medoid first, then by distance from it.
+    distances: from the medoid.
+    spread: mean distance of two members in units of the mean distance of any two images: 0 if all are equal, 1 if none
+        are nearer than any.
+    stability: how far the cluster comes back when the images are resampled [hennig2007], from 0 to 1.
     """
 
     members: Labels

@@ -21,8 +21,9 @@ _BLOCK_BYTES = 128 << 20
 class HeatMapRows:
     """Heat maps of one layer, one per image, wherever they lie: in memory, or in files mapped shard by shard.
 
-    blocks: arrays (images, …) whose rows follow each other. scale: what each row is to be multiplied with. order:
-    which of all these rows the first, second … heat map is.
+    blocks: arrays (images, …) whose rows follow each other.
+    scale: what each row is to be multiplied with.
+    order: which of all these rows the first, second … heat map is.
     """
 
     blocks: tuple[np.ndarray, ...]

@@ -89,9 +89,10 @@ class LabelFormat:
 def export_labels(unsafe: Finding, path: str | Path, *, labels: Finding | None = None) -> None:
     """Write the unsafe set as a CSV file `id, cluster, distance, label` that any spreadsheet opens.
 
-    A file that is there is not replaced. labels: those that are known already, to be filled in; the others are left
-    empty. A cell that a spreadsheet would take for a formula begins with an apostrophe, which `import_labels` takes
-    away again.
+    labels: those that there are already, to be filled in; the others are left empty.
+
+    An existing file is not replaced. A cell that a spreadsheet would take for a formula begins with an apostrophe; the
+    import removes it.
     """
     target = Path(path)
     text = labels_csv(unsafe, {} if labels is None else known_labels(labels))

@@ -28,9 +28,10 @@ _LONGEST = 200
 class Parameters:
     """What is known of every image of a test set, in the order of the ids.
 
-    names: of the parameters. kinds: "number", "angle" (in degrees) or "category". values: (images, parameters),
-    float64: numbers (not a number where unknown), degrees, or the number of the category. categories: the names of the
-    categories of each parameter, none for numbers.
+    names: of the parameters.
+    kinds: "number", "angle" (in degrees) or "category".
+    values: (images, parameters), float64: numbers (not a number where unknown), degrees, or the number of the category.
+    categories: the names of the categories of each parameter, none for numbers.
     """
 
     names: tuple[str, ...] = ()
@@ -43,7 +44,9 @@ class Parameters:
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, np.ndarray], angles: Sequence[str] = ()) -> Parameters:
-        """From one array per parameter, of numbers or of text; angles: names of those that are angles in degrees.
+        """From one array per parameter, of numbers or of text.
+
+        angles: names of those that are angles in degrees.
 
         >>> Parameters.of_columns({"weather": np.array(["rain", "fog", "rain"])}).values.tolist()
         [[1.0], [0.0], [1.0]]

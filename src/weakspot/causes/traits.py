@@ -54,9 +54,11 @@ def _equal_pairs(values: np.ndarray) -> Floats:
 class SharedTraits:
     """What each cluster's images share; all arrays are (clusters, parameters).
 
-    reduction: 1 − disagreement within the cluster ÷ disagreement in the whole test set. typical: the cluster's mean; of
-    a category, the number of the commonest. chance: how probable so large a reduction of any parameter of any cluster
-    is for images drawn at random from the test set. shared: reduced by half and more, and hardly by chance.
+    reduction: 1 − disagreement within the cluster ÷ disagreement in the whole test set.
+    typical: the cluster's mean; of a category, the number of the commonest.
+    chance: how probable so large a reduction of any parameter of any cluster is for images drawn at random from the
+        test set.
+    shared: reduced by half and more, and hardly by chance.
     """
 
     parameters: Parameters
@@ -86,7 +88,9 @@ class SharedTraits:
 
 
 def shared_traits(parameters: Parameters, clusters: Sequence[np.ndarray], *, seed: int = 0) -> SharedTraits:
-    """Which parameters the images of each cluster share; clusters: places of their images in the test set.
+    """Which parameters the images of each cluster share.
+
+    clusters: places of their images in the test set.
 
     The chance is that of the smallest p-value over all parameters (Westfall and Young 1993 [westfall1993]), times the
     number of clusters: so it holds for all comparisons together, however small a cluster is and however rare a value.
@@ -131,7 +135,8 @@ def chance_reductions(parameters: Parameters, size: int, *, draws: int, seed: in
 def adjusted_chance(reductions: Floats, drawn: Floats) -> Floats:
     """How probable it is that any parameter is reduced as improbably as this one, for each parameter.
 
-    found: reductions, (parameters,). drawn: the same of random images, (draws, parameters).
+    reductions: shape (parameters,).
+    drawn: the same of random images, (draws, parameters).
     """
     reductions, drawn = (np.where(np.isnan(values), -np.inf, values) for values in (reductions, drawn))
     draws = len(drawn)

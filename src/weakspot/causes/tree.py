@@ -52,7 +52,9 @@ def cluster_scores(distances: np.ndarray, tree: np.ndarray, *, most: int = 150) 
         score(k) = Σ_C |C|/N · (mean distance of two images of C) / k
 
     A cluster of one image adds nothing. The sums within clusters follow from one to the next along the merge tree, so
-    all scores together cost little more than one. distances: symmetric, (images, images).
+    all scores together cost little more than one.
+
+    distances: symmetric, (images, images).
 
     >>> distances = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 5.0], [4.0, 5.0, 0.0]])
     >>> cluster_scores(distances, merge_tree(np.array([1.0, 4.0, 5.0])))[1].round(3).tolist()

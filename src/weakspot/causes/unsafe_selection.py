@@ -33,8 +33,10 @@ def unsafe_set(
     """The places of the images to label: greedily by distance, in proportion to the sizes of the clusters [fahmy2021].
 
     distances, clusters: how far each image is from the nearest error-inducing image, and that one's cluster, from 1 on.
-    sizes: of the clusters. limit: images that are further away are not chosen. Where a cluster finds fewer images than
-    its quota, the nearest images of the others take their places.
+    sizes: of the clusters.
+    limit: images that are further away are not chosen.
+
+    Where a cluster has fewer images than its quota, the nearest images of other clusters fill it.
 
     >>> unsafe_set(np.array([0.3, 0.1, 0.2, 9.0]), np.array([1, 1, 2, 2]), [5, 5], budget=2, limit=1.0).tolist()
     [1, 2]
@@ -67,7 +69,8 @@ def nearest_members(heat_maps: HeatMapRows, members: HeatMapRows) -> tuple[Label
 def distance_limit(distances: np.ndarray, clusters: np.ndarray, quantile: float) -> float:
     """How near is near enough: the quantile of the errors' distances to the nearest other member of their cluster.
 
-    distances: of error-inducing images, (images, images). clusters: theirs; those that are alone do not count.
+    distances: of error-inducing images, (images, images).
+    clusters: theirs; those that are alone do not count.
 
     >>> points = np.array([0.0, 1.0, 3.0, 50.0])
     >>> distance_limit(np.abs(points[:, None] - points), np.array([1, 1, 1, 0]), 1.0)

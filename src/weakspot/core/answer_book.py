@@ -22,8 +22,10 @@ _VARIES = "differently each time"
 class AnswerBook:
     """What is noted of a model's answers, by fingerprint, data and settings; changed answers make it another model.
 
-    noted: as `record` gave it. progress: who is told; without one, a warning is raised where a model answers
-    differently each time. Used in `with`, the subject is the other model as long as that lasts.
+    noted: as `record` gave it.
+    progress: gets the messages; without one, there is a warning where a model answers differently each time.
+
+    Used in `with`, the subject is the other model as long as that lasts.
     """
 
     def __init__(self, subject: Subject, how: Execution, noted: Any, progress: Progress | None):

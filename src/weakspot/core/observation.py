@@ -120,7 +120,8 @@ class PredictionArrays:
 class Pass:
     """One look at one batch: what came out, and what was taken on the way, for all probes together.
 
-    predictions: of the forward pass, which several looks may have shared. index: which of them this is.
+    predictions: of the forward pass, which several looks may have shared.
+    index: which of them this is.
     """
 
     batch: Batch

@@ -26,8 +26,8 @@ class ArraySource:
 
     inputs: one sample per row. Floats are taken as they are; uint8 is divided by 255, uint16 by 65535.
     targets: one per sample: class numbers, label vectors, numbers, or maps.
-    channels: where image arrays keep their channels: "first" (as torch wants them), "last", or "none" for grey
-        images without that dimension.
+    channels: where image arrays keep their channels: "first" (as torch wants them), "last", or "none" for grey images
+        without that dimension.
     ids: unique names; by default the row's number.
     classes: names of the classes, or how many; then targets must be whole numbers in their range.
     metadata: columns of whatever else is known of the samples.

@@ -37,8 +37,10 @@ _T1 = {"skull": 0.8, "fluid": 0.15, "grey": 0.5, "white": 0.75}
 class Brain:
     """One volume with its truth; arrays are (z, y, x).
 
-    images: (sequences, z, y, x), float32. lesions: 1 … n, 0 elsewhere. look_alikes: 1 … m likewise. kinds: of the
-    look-alikes, in order.
+    images: (sequences, z, y, x), float32.
+    lesions: 1 … n, 0 elsewhere.
+    look_alikes: 1 … m likewise.
+    kinds: of the look-alikes, in order.
     """
 
     images: np.ndarray
@@ -51,7 +53,9 @@ class Brain:
 class BrainVolumes:
     """A source of such volumes; targets are the lesion masks, metadata spacing and axes.
 
-    split: part of the ids, so that splits differ. count: how many. shape: (z, y, x).
+    split: part of the ids, so that splits differ.
+    count: how many.
+    shape: (z, y, x).
     """
 
     split: str

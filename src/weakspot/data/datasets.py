@@ -42,7 +42,8 @@ class DatasetSource:
     ids: unique names, a function from the place of a sample to its name, or the name of an attribute of the data set
         that holds them; by default a sample's place.
     classes: the classes' names, for targets that are names; by default those of the data set where it has them.
-    channels: where arrays and tensors keep their channels, as for `ArraySource`. mode: what Pillow's images become.
+    channels: where arrays and tensors keep their channels, as for `ArraySource`.
+    mode: what Pillow's images become.
     collate: a function from a list of samples to a batch, whose parts are then taken; by default they are stacked.
     name: stands for the content: you vouch that equal names mean equal samples. Without one, all samples are read once
         to make the fingerprint.
@@ -243,8 +244,11 @@ class LoaderSource(DatasetSource):
 
     Samples come in the order of the data set: shuffling and dropping the last batch make no sense here, and `remarks`
     says so. A sampler that chooses or weights samples, and a loader without batches, are refused.
+
     loader: over a map-style data set.
-    inputs, targets, metadata: parts of a batch. Other options as for `DatasetSource`.
+    inputs, targets, metadata: parts of a batch.
+
+    Other options are those of `DatasetSource`.
     """
 
     def __init__(

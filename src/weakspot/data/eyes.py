@@ -34,11 +34,17 @@ CLOSED = 0.2
 class EyeRanges:
     """From which range each parameter is drawn uniformly; for `glasses` and `closed`, how probable they are.
 
-    gaze_angle: direction of the gaze in the image in degrees, 0 to the right, 90 upwards. gaze_strength: how far the
-    eye is turned from straight ahead, in degrees. opening: of the lids, 1 wide open; an eye that is `closed` has one
-    below 0.18 instead. iris: its radius in half widths of the eye. pupil: its radius as a share of the iris.
-    iris_colour, skin: from brown to blue, from light to dark. light: brightness. light_angle: where the light comes
-    from, in degrees. roll: of the camera, in degrees. reflection: in the lens of the glasses. blur: in pixels.
+    gaze_angle: direction of the gaze in the image in degrees, 0 to the right, 90 upwards.
+    gaze_strength: how far the eye is turned from straight ahead, in degrees.
+    opening: of the lids, 1 wide open; an eye that is `closed` has one below 0.18 instead.
+    iris: its radius in half widths of the eye.
+    pupil: its radius as a share of the iris.
+    iris_colour, skin: from brown to blue, from light to dark.
+    light: brightness.
+    light_angle: where the light comes from, in degrees.
+    roll: of the camera, in degrees.
+    reflection: in the lens of the glasses.
+    blur: in pixels.
     """
 
     gaze_angle: Range = (0.0, 360.0)

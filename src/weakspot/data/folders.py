@@ -25,9 +25,11 @@ class ImageFolder(ImageSource):
     """Images in one folder per class, `folder/class/image.png`, or in one folder without targets.
 
     classes: names in the order of the model's outputs; by default the folders' names in alphabetical order.
-    mode: "RGB" or "L" for grey. size: (height, width) to resize to; without it all images must be of one size.
-    follow_links: whether links may lead out of the folder; those that stay in it are followed in any case.
-    An image's id is its path below the folder. Hidden files are left out; `remarks` tells of files that are no images.
+    mode: "RGB" or "L" for grey.
+    size: (height, width) to resize to; without it all images must be of one size.
+    follow_links: whether links may lead out of the folder; those that stay in it are always followed.
+
+    An image's id is its path below the folder. Hidden files are left out; `remarks` lists files that are not images.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class ImageZip(ImageSource):
 
     folder: where in the archive the class folders or images lie; by default at its top.
     classes, mode, size: as for `ImageFolder`.
+
     An image's id is its path below that folder. Hidden files, and names that lead out of the archive, are left out.
     """
 

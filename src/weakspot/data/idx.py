@@ -21,7 +21,8 @@ class IdxSource(ArraySource):
 
     images: the file with the images; a channel dimension is added where there is none.
     labels: the file with the labels, or None.
-    ids: unique names; by default the row's number. classes: names or how many; then labels must be in their range.
+    ids: unique names; by default the row's number.
+    classes: names or how many; then labels must be in their range.
     """
 
     def __init__(

@@ -26,8 +26,10 @@ MOST_BYTES = 512 << 20
 class ImageSource(ABC):
     """Image files with ids. A kind of source says where the content of each file comes from (`content`).
 
-    ids: the samples' names. classes: names in the order of the model's outputs, or None.
-    targets: one row per sample, or None. metadata: one array per column.
+    ids: the samples' names.
+    classes: names in the order of the model's outputs, or None.
+    targets: one row per sample, or None.
+    metadata: one array per column.
     remarks: sentences about what was left out or looks odd, for the user to read.
     """
 

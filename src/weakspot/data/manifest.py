@@ -26,10 +26,13 @@ class ImageManifest(ImageSource):
         keypoints, `x_0`, `y_0`, `x_1` …; a file without any has no targets.
     classes: names in the order of the model's outputs; by default the names that occur, in alphabetical order, or the
         columns' names.
-    path_column: holds the images' paths. root: where relative paths start; by default the file's folder.
+    path_column: holds the images' paths.
+    root: where relative paths start; by default the file's folder.
     id_column: holds the ids; by default `id` where there is one, else the path below `root` is the id.
-    separator: between the names in a list of labels. delimiter: between the cells of the file.
+    separator: between the names in a list of labels.
+    delimiter: between the cells of the file.
     mode, size: as for `ImageFolder`; coordinates of keypoints are taken as they are.
+
     All other columns are metadata.
     """
 

@@ -16,8 +16,10 @@ class WithMetadata:
     """The samples of a source, each with its row of a table.
 
     table: a CSV or Parquet file, an Arrow table, or a mapping from column names to lists.
-    id_column: the column that holds the samples' ids. delimiter: between the cells of a CSV file.
-    Every sample must have one row. Rows of other samples are left out, and `remarks` tells how many.
+    id_column: the column that holds the samples' ids.
+    delimiter: between the cells of a CSV file.
+
+    Every sample must have one row. Rows of other samples are left out, and `remarks` says how many.
     """
 
     def __init__(self, source: Source, table: Any, *, id_column: str = "id", delimiter: str = ","):

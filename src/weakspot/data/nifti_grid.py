@@ -32,10 +32,11 @@ def nibabel() -> Any:
 class Grid:
     """Where the voxels of a file lie, and of the working grid made from it.
 
-    shape: of the file's array, (x, y, z). affine: of the file, from voxels to millimetres.
+    shape: of the file's array, (x, y, z).
+    affine: of the file, from voxels to millimetres.
     orientation: "file" leaves the axes as they are; "RAS" turns them until x points to the right, y to the front, z up.
     resampled: millimetres between voxels of the working grid along z, y, x; None for those of the file. The working
-    grid has the same centre as the file's and as many voxels as come nearest to its extent.
+        grid has the same centre as the file's and as many voxels as come nearest to its extent.
     """
 
     shape: tuple[int, int, int]

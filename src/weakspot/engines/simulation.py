@@ -23,7 +23,8 @@ class Costs:
     sample: of one worker for one sample, all looks and questions together.
     event: of the driver's processor for one shard, from handing it out to taking it in.
     latency: until a message arrives.
-    row_bytes: that are kept per sample; bandwidth: bytes per second at which they are fetched, 0 for not at all.
+    row_bytes: that are kept per sample.
+    bandwidth: bytes per second at which they are fetched, 0 for not at all.
     merge: of the driver for each shard at the end.
     spread: by how much the times of shards differ, as a share of their mean.
     """

@@ -41,8 +41,10 @@ GRAIN = Quantity("grain", "of 1")
 class Variation(ABC):
     """A family of changes to an image. Its first field is the range that its quantities are drawn from.
 
-    quantities: what each of its parameters means, in which unit. limits: between which values the range must lie.
-    neutral: the value that changes nothing. needs_bounds: whether it must know what black and white are.
+    quantities: what each of its parameters means, in which unit.
+    limits: between which values the range must lie.
+    neutral: the value that changes nothing.
+    needs_bounds: whether it must know what black and white are.
     """
 
     quantities: ClassVar[tuple[Quantity, ...]]
@@ -92,7 +94,8 @@ class Variation(ABC):
     def apply(self, images: Tensor, parameters: Tensor, bounds: Bounds | None = None) -> Tensor:
         """The changed images, shape (samples, channels, height, width) and type as before.
 
-        parameters: shape (samples, draws). bounds: what is black and what is white; results keep to them.
+        parameters: shape (samples, draws).
+        bounds: what is black and what is white; results keep to them.
         """
         if images.ndim != 4:
             raise DataError(

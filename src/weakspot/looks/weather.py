@@ -130,9 +130,10 @@ def streak_pixels(
 ) -> Tensor:
     """The pixels that streaks cover, counted row by row; int64, shape (samples, as many as there may be).
 
-    parameters: amount, slant and grain of each sample. most: the largest amount that there may be; streaks beyond a
-    sample's own amount cover the pixel below the first column, which is no part of the image. frame: so many pixels
-    about the image are counted too.
+    parameters: amount, slant and grain of each sample.
+    most: the largest amount that there may be; streaks beyond a sample's own amount cover the pixel below the first
+        column, which is no part of the image.
+    frame: so many pixels about the image are counted too.
     """
     unit = _unit(height, width)
     length, thick = max(_SHORTEST, round(_STREAK * unit)), max(1, round(unit))

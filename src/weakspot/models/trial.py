@@ -137,8 +137,8 @@ def better_normalisations(subject_with: Callable[[Any], Subject], batch: Batch, 
 class Reordered:
     """Another order of the classes, with a clearly higher accuracy.
 
-    order: for each output the number of the class that it seems to be. accuracy: on samples by which the order was not
-    found.
+    order: for each output the number of the class that it seems to be.
+    accuracy: on samples by which the order was not found.
     """
 
     order: tuple[int, ...]

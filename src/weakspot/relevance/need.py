@@ -20,8 +20,8 @@ from weakspot.relevance.starts import Output, Start, Winner
 class LayerRelevance(Attribution):
     """Relevance of the tapped layers, by a composite of rules or by gradients.
 
-    method: a composite, `GradientTimesInput()` or `IntegratedGradients()`. start: which outputs to explain; by default
-    the winning logit of a classifier, and all outputs of a regression.
+    method: a composite, `GradientTimesInput()` or `IntegratedGradients()`.
+    start: which outputs to explain; by default the winning logit of a classifier, and all outputs of a regression.
     """
 
     method: Method = field(default_factory=epsilon_plus)

@@ -14,9 +14,8 @@ from weakspot.core.source import Source
 def balanced_places(clusters: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """Places of samples such that every cluster has as many as the largest: each member once, the rest drawn again.
 
-    Args:
-        clusters: number of each sample's cluster, shape (samples,).
-        seed: of the draws, which are with replacement.
+    clusters: number of each sample's cluster, shape (samples,).
+    seed: of the draws, which are with replacement.
 
     >>> places = balanced_places(np.array([1, 1, 1, 2]))
     >>> places.tolist()
@@ -43,7 +42,8 @@ def repeated_places(count: int, size: int, *, seed: int = 0) -> np.ndarray:
 class Repeated:
     """Samples of a source, some several times; the second copy of `a` has the id `a~2`.
 
-    source: the samples. places: which of them, in order; a place may occur several times.
+    source: the samples.
+    places: which of them, in order; a place may occur several times.
     """
 
     def __init__(self, source: Source, places: Sequence[int] | np.ndarray):

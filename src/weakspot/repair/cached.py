@@ -13,7 +13,8 @@ _AT_ONCE = 1024
 class CachedSource:
     """All samples of a source in memory, on a GPU if told so, where further training then finds them.
 
-    source: read once, from the first sample to the last. device: where inputs and targets are kept.
+    source: read once, from the first sample to the last.
+    device: where inputs and targets are kept.
 
     >>> from weakspot.data import digits
     >>> kept = CachedSource(digits.test())

@@ -83,9 +83,11 @@ def run_experiment(
     the same B again and again until they are as many as the balanced unsafe set, so that both weigh the same beside the
     training set; "training set alone" adds none.
 
-    recipe: how to train; repeat r has the recipe's seed plus r. methods: which to compare with the unsafe set; by
-    default random and failing images where there is a pool. validation: a source, or the share of each method's own B
-    labelled samples, by which to judge when to stop; 0 trains all epochs. loss, train, checkpoints: as for `retrained`.
+    recipe: how to train; repeat r has the recipe's seed plus r.
+    methods: which to compare with the unsafe set; by default random and failing images where there is a pool.
+    validation: a source, or the share of each method's own B labelled samples, by which to judge when to stop; 0 trains
+        all epochs.
+    loss, train, checkpoints: as for `retrained`.
     """
     how = recipe or Recipe()
     chosen = _chosen_methods(methods, data)

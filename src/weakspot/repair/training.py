@@ -29,9 +29,11 @@ _LOOKED_AT = 32
 class Recipe:
     """Small steps from the current weights, as HUDD retrains (Fahmy et al. 2021): stochastic gradient descent.
 
-    epochs: times over all data, at most. learning_rate, momentum, weight_decay: of the optimiser. batch_size: samples
-    per step. patience: with a validation part, end after so many epochs without a lower loss on it. seed: of the order
-    of the samples and of dropout.
+    epochs: times over all data, at most.
+    learning_rate, momentum, weight_decay: of the optimiser.
+    batch_size: samples per step.
+    patience: with a validation part, end after so many epochs without a lower loss on it.
+    seed: of the order of the samples and of dropout.
     """
 
     epochs: int = 10
@@ -94,8 +96,8 @@ def retrained(
 
     loss: of outputs and targets; by default cross-entropy for classes, binary cross-entropy for labels, squared error
         for numbers, each on logits where there are any.
-    validation: samples that are not trained on; the loss on them says when to stop and whose weights to keep. Take
-        some that the model was never trained on, see `held_out`: those it knows by heart favour the weights it had.
+    validation: samples that are not trained on; the loss on them says when to stop and whose weights to keep. Take some
+        that the model was never trained on, see `held_out`: those it knows by heart favour the weights it had.
     train: trains in place of all this, see `TrainFunction`.
     checkpoints: a folder; after an interruption the same call resumes after the last whole epoch and ends with the same
         weights. It does nothing for a `train` of your own.

@@ -25,8 +25,10 @@ class VariedSource:
 
     Targets that tell where things are, such as keypoints and masks, hold for variations alone that move nothing.
 
-    source: the originals, such as the weak inputs. look: what varies them. copies: variations of each. first: number of
-    the first variation; choose it beyond the looks that were examined, so that these stay unseen.
+    source: the originals, such as the weak inputs.
+    look: what varies them.
+    copies: variations of each.
+    first: number of the first variation; choose it beyond the looks that were examined, so that these stay unseen.
     """
 
     def __init__(self, source: Source, look: Varying, *, copies: int = 4, first: int = 1001):

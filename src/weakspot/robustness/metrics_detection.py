@@ -106,9 +106,12 @@ def baselines(
 ) -> list[MethodOutput]:
     """What a detector must beat: top1, the tuned highest probability, as many inputs at random, and every input.
 
-    confidence: the highest probability for each original. threshold: that of neighbour accuracy, which top1 applies to
-    the confidence. tuned: the score threshold of the confidence, from training data. flagged: how many inputs the
-    detector flags. Random numbers depend on the ids, so they are the same in any order.
+    confidence: the highest probability for each original.
+    threshold: that of neighbour accuracy, which top1 applies to the confidence.
+    tuned: the score threshold of the confidence, from training data.
+    flagged: how many inputs the detector flags.
+
+    Random numbers depend on the ids, so they are the same in any order.
     """
     drawn = uniform(draw_keys(ids, seed), 1)[:, 0]
     at_random = np.zeros(len(ids), dtype=np.bool_)
