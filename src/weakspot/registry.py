@@ -47,7 +47,7 @@ def imported(reference: str) -> Any:
     except (TypeError, ValueError) as error:
         if _raised_inside(error):
             raise
-        raise ConfigError(f"{module!r} is no name of a module: expected package.module:name") from error
+        raise ConfigError(f"{module!r} is not the name of a module: expected package.module:name") from error
     for part in name.split("."):
         if not hasattr(value, part):
             near = get_close_matches(part, dir(value), n=1)
@@ -108,7 +108,7 @@ def find_probe(name: str) -> "type[Probe]":
     if ":" in name:
         probe = imported(name)
         if not (isinstance(probe, type) and issubclass(probe, Probe)):
-            raise ConfigError(f"{name} is no probe: expected a subclass of weakspot.Probe")
+            raise ConfigError(f"{name} is not a probe: expected a subclass of weakspot.Probe")
         return probe
     probes = offered()
     if name not in probes:

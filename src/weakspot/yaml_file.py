@@ -66,7 +66,7 @@ def read_yaml(path: Path) -> tuple[Any, Places]:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"cannot read {path}: it is no UTF-8 text ({error.reason} at byte {error.start})") from error
+        raise ConfigError(f"cannot read {path}: it is not UTF-8 text ({error.reason} at byte {error.start})") from error
     return parse_yaml(text, str(path))
 
 
@@ -106,7 +106,7 @@ def _no_yaml(error: yaml.YAMLError, name: str) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     where = name if mark is None else f"{name}:{mark.line + 1}"
     reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    return f"{where}: this is no valid YAML: {reason}"
+    return f"{where}: this is not valid YAML: {reason}"
 
 
 def _check(node: Node, name: str, above: tuple[int, ...], sizes: dict[int, int]) -> int:
@@ -131,7 +131,7 @@ def _check_scalar(node: ScalarNode, where: str) -> None:
     try:
         node.value.encode()
     except UnicodeEncodeError as error:
-        raise ConfigError(f"{where}: {node.value!a} holds half of a surrogate pair, which is no text") from error
+        raise ConfigError(f"{where}: {node.value!a} holds half of a surrogate pair, which is not text") from error
 
 
 def _check_keys(node: MappingNode, name: str) -> None:

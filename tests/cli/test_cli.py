@@ -329,7 +329,7 @@ DATA = "data: {train: data.npz, test: data.npz}\n"
 WRONG = {
     "no mapping": ("just text", "must hold the keys subject, data and ask; it holds str"),
     "empty": ("", "weakspot.yaml is empty: expected the keys subject, data and ask"),
-    "no YAML": ("subject: [", ":1: this is no valid YAML: "),
+    "no YAML": ("subject: [", ":1: this is not valid YAML: "),
     "no subject": ("data: {}", "weakspot.yaml:1: subject is missing"),
     "unknown key": (SUBJECT + DATA + "aks: {}", ":3: aks is not known: did you mean 'ask'"),
     "unknown task": (
@@ -383,7 +383,7 @@ WRONG = {
         "no layer is called or matches 'conv'",
     ),
     "missing option": (SUBJECT + DATA + "ask: {'MODULE:Needy': {}}", "needy needs the option 'must'"),
-    "no probe": (SUBJECT + DATA + "ask: {'MODULE:net': {}}", "is no probe: expected a subclass of weakspot.Probe"),
+    "no probe": (SUBJECT + DATA + "ask: {'MODULE:net': {}}", "is not a probe: expected a subclass of weakspot.Probe"),
     "bounds": (
         "subject: {model: 'MODULE:net', bounds: [1, 0]}\n" + DATA,
         "subject.bounds is .1, 0.: expected two numbers, the smallest and the largest",

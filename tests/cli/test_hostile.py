@@ -253,8 +253,8 @@ def test_classes_that_cannot_be(weakspot, own, more, told):
 
 def test_ids_that_are_no_text(weakspot, own):
     made = own(data="'OWN:odd_ids'")
-    refused(weakspot("examine", made.file), "is no text that can be written to a file")
-    with pytest.raises(DataError, match="is no text"):
+    refused(weakspot("examine", made.file), "is not text that can be written to a file")
+    with pytest.raises(DataError, match="is not text"):
         check_ids(type("S", (), {"ids": ["\udc80"], "read": None, "fingerprint": None})())
 
 

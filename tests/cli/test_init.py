@@ -298,7 +298,7 @@ def test_an_archive_that_would_run_code_is_refused_and_not_run(weakspot, place, 
         code, out, err = weakspot("layers", tmp_path / "weakspot.yaml")
         assert not mark.exists()
         assert (code, out) == (2, "")
-        assert "evil.pt2 is no archive of torch.export.save: it holds 'models/model.json' twice" in err
+        assert "evil.pt2 is not an archive of torch.export.save: it holds 'models/model.json' twice" in err
 
 
 def test_an_output_by_name(weakspot, place):
@@ -384,7 +384,7 @@ def test_labels_need_to_know_what_the_outputs_are(weakspot, place, tmp_path):
         ),
         (
             ["--model", "PLACE:Colours", "--test", "test", "--arguments", "{scale"],
-            "--arguments:1: this is no valid YAML",
+            "--arguments:1: this is not valid YAML",
         ),
         (["--model", "PLACE:Colours", "--test", "test", "--task", "detection"], "subject.task is 'detection'"),
         (

@@ -71,7 +71,7 @@ def test_large_finite_pixels_are_no_mistake(subject):
     [
         (3, r"sample 's04' needs a class number from 0 to 2 as target, got 3"),
         (-1, r"sample 's04' needs a class number from 0 to 2 as target, got -1"),
-        (0.5, r"sample 's04' has a target that is no class number, got 0.5"),
+        (0.5, r"sample 's04' has a target that is not a class number, got 0.5"),
         (np.nan, r"sample 's04' has a target that is NaN or infinite"),
     ],
 )

@@ -39,7 +39,9 @@ def source(count: int = 100) -> ArraySource:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_an_answer_that_is_no_number_names_the_sample(value):
     kind = "NaN" if np.isnan(value) else "infinity"
-    with pytest.raises(SubjectError, match=f"gives {kind} for sample 's91' in its output: no number can be trusted"):
+    with pytest.raises(
+        SubjectError, match=f"gives {kind} for sample 's91' in its output: no number computed from it can be trusted"
+    ):
         examine(Subject(Breaks(value, inside=False)), source(), [Tally()])
 
 

@@ -74,8 +74,8 @@ def test_one_kind_of_file_for_the_other(tmp_path):
     [
         ([0, 1, 3], 3, "sample '2': class number 3 is out of range: expected 0 to 2"),
         ([0, -1, 2], ["a", "b", "c"], "sample '1': class number -1 is out of range"),
-        ([0, 1.5, 2], 3, "sample '1': 1.5 is no class number"),
-        ([0, np.nan, 2], 3, "sample '1': nan is no class number"),
+        ([0, 1.5, 2], 3, "sample '1': 1.5 is not a class number"),
+        ([0, np.nan, 2], 3, "sample '1': nan is not a class number"),
     ],
 )
 def test_class_numbers_are_checked_where_the_classes_are_known(targets, classes, message):

@@ -133,7 +133,7 @@ def nifti(path, array, more=b"", **fields):
 def test_a_volume_is_read_no_further_than_its_header_says(tmp_path):
     path = nifti(tmp_path / "a.nii.gz", np.zeros((4, 4, 4), np.int16), more=bytes(20_000_000))
     assert path.stat().st_size < 250_000
-    with pytest.raises(BadSample, match=r"a.nii.gz cannot be read as NIfTI: it goes on after the 480 bytes"):
+    with pytest.raises(BadSample, match=r"a.nii.gz cannot be read as NIfTI: it is longer than the 480 bytes"):
         read_voxels(path, "a")
 
 

@@ -50,7 +50,7 @@ def test_written_as_a_data_set(tmp_path):
     assert np.array_equal(batch.targets[0], brain_of("x").lesions > 0)
     assert source.grid("x").spacing == pytest.approx(SPACING)
     assert nibabel.load(tmp_path / "set" / "labelsTr" / "x.nii.gz").shape == SHAPE[::-1]
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="exists already"):
         write_data_set(tmp_path / "set", ["x"])
 
 

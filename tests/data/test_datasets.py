@@ -169,7 +169,7 @@ def test_ids_and_metadata():
         (TensorDataset(INPUTS, TARGETS), {"ids": ["a"]}, DataError, "there are 10 samples but 1 ids"),
         (TensorDataset(INPUTS, TARGETS), {"ids": lambda place: "a"}, DataError, "two samples have the id 'a'"),
         ([], {}, DataError, "the data set has no samples"),
-        (iter([1]), {}, ConfigError, "list_iterator is no map-style data set: .*collect a stream in a list first"),
+        (iter([1]), {}, ConfigError, "list_iterator is not a map-style data set: .*collect a stream in a list first"),
     ],
 )
 def test_what_does_not_fit_is_said_at_once(dataset, options, error, message):
@@ -184,7 +184,7 @@ class Endless(IterableDataset):
 
 def test_streams_are_refused():
     for make in (DatasetSource, lambda stream: LoaderSource(DataLoader(stream))):
-        with pytest.raises(ConfigError, match="Endless is no map-style data set"):
+        with pytest.raises(ConfigError, match="Endless is not a map-style data set"):
             make(Endless())
 
 
@@ -257,7 +257,7 @@ class Random(Dataset):
 
 
 def test_random_transforms_are_noticed():
-    with pytest.raises(DataError, match="gives another sample 0 each time it is asked: turn its random transforms off"):
+    with pytest.raises(DataError, match="gives a different sample 0 each time: turn off its random transforms"):
         DatasetSource(Random())
 
 

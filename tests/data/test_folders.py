@@ -221,9 +221,9 @@ def test_another_size_is_refused_by_name_whatever_is_read_first(held):
     ("options", "message"),
     [
         ({"mode": "CMYK"}, "mode 'CMYK' is not known"),
-        ({"size": (0, 3)}, r"size \(0, 3\) is no size"),
-        ({"size": (3,)}, "is no size"),
-        ({"size": (3.5, 2)}, "is no size"),
+        ({"size": (0, 3)}, r"size \(0, 3\) is not a size"),
+        ({"size": (3,)}, "is not a size"),
+        ({"size": (3.5, 2)}, "is not a size"),
     ],
 )
 def test_options_that_make_no_sense(held, options, message):

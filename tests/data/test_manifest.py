@@ -125,7 +125,11 @@ def test_another_delimiter_and_a_byte_order_mark(images):
 @pytest.mark.parametrize(
     ("cells", "options", "message"),
     [
-        (["1", "x", "2"], {}, r"line 2: target '1' is a number, line 3: target 'x' is a name; write all one way"),
+        (
+            ["1", "x", "2"],
+            {},
+            r"line 2: target '1' is a number, line 3: target 'x' is a name; write all as names or all as numbers",
+        ),
         (["1", "-1", "2"], {}, "line 3: class number -1 is out of range: expected 0 or more"),
         (["1", "3", "2"], {"classes": [*"xyz"]}, "line 3: class number 3 is out of range: expected 0 to 2"),
         (["1", "0.5", "2"], {"classes": [*"xyz"]}, "line 3: class '0.5' is not known: expected one of x, y, z"),
@@ -175,7 +179,7 @@ def test_options_that_do_not_fit(images, options, message):
         (b"path,target\nin/a.png\n", "line 2: 1 cells, the first line names 2 columns"),
         (b"path,target\nin/a.png,x,y\n", "line 2: 3 cells"),
         (b'path,target\n"in/a.png,x\n', "line 3: unexpected end of data; check the quotes|line 2: unexpected end"),
-        (b"path,target\nin/\xff.png,x\n", "is no UTF-8 text .byte 15.: save it as CSV in UTF-8"),
+        (b"path,target\nin/\xff.png,x\n", "is not UTF-8 text .byte 15.: save it as CSV in UTF-8"),
         (b"path,target\nin/a.png,x\nin/a.png,y\n", "two samples have the id 'in/a.png' .*add a column `id`"),
         (
             b"path,target,id\nin/a.png,x,1\nin/b.png,y,1\n",

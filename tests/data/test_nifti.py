@@ -161,7 +161,7 @@ def _nan(array):
 DAMAGE = [
     (_cut, r"case b: b_0001.nii.gz cannot be read as NIfTI: the archive is cut off or damaged"),
     (_flipped_bit, r"case b: b.nii.gz cannot be read as NIfTI: the archive is cut off or damaged"),
-    (lambda f: (f / "imagesTr/b_0000.nii.gz").write_bytes(b"x" * 99), r"case b: b_0000.nii.gz .*no NIfTI header"),
+    (lambda f: (f / "imagesTr/b_0000.nii.gz").write_bytes(b"x" * 99), r"case b: b_0000.nii.gz .*a NIfTI header"),
     (lambda f: (f / "imagesTr/b_0000.nii.gz").write_bytes(b""), r"case b: b_0000.nii.gz cannot be read"),
     (lambda f: (f / "imagesTr/b_0001.nii.gz").unlink(), r"case b has no sequence 0001 .*add b_0001.nii.gz"),
     (lambda f: (f / "labelsTr/b.nii.gz").unlink(), r"case b has no mask .*labelsTr/b.nii.gz: add it"),
@@ -249,7 +249,7 @@ def test_choices_and_what_is_refused(tmp_path):
     assert "1 masks belong to no case: z" in NiftiFolder(tmp_path).remarks[0]
     for options, message in [
         ({"cases": ["c"]}, "no case c"),
-        ({"cases": []}, "some case"),
+        ({"cases": []}, "cases is empty"),
         ({"sequences": [0, 0]}, "different numbers"),
         ({"spacing": [1, 1]}, "along z, y and x"),
         ({"spacing": 0}, "along z, y and x"),
@@ -299,7 +299,7 @@ def test_written_files_are_whole_equal_and_not_replaced(tmp_path):
     assert (tmp_path / "a.nii.gz").read_bytes() == (tmp_path / "b.nii.gz").read_bytes()
     read = nibabel.load(tmp_path / "a.nii.gz")
     assert np.array_equal(read.dataobj, volume) and np.allclose(read.affine, matrix)
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="exists already"):
         write_nifti(tmp_path / "c.nii", volume, matrix)
     assert len(list(tmp_path.iterdir())) == 3
 

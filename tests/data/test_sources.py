@@ -94,7 +94,7 @@ def test_ids_are_numbers_of_one_width_unless_given():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"targets": [1, 2]}, DataError, "there are 3 inputs but 2 targets: they must be as many"),
+        ({"targets": [1, 2]}, DataError, "there are 3 inputs but 2 targets: expected one per input"),
         ({"ids": ["a"]}, DataError, "there are 3 inputs but 1 ids"),
         ({"metadata": {"age": [1, 2, 3, 4]}}, DataError, "there are 3 inputs but 4 age"),
         ({"channels": "middle"}, ConfigError, "channels 'middle' is not known: choose 'first', 'last' or 'none'"),
@@ -228,7 +228,7 @@ def test_a_broken_file_is_named(folder, damage):
 
 
 def test_folders_that_hold_nothing(tmp_path):
-    with pytest.raises(DataError, match="is no folder: give the folder that holds the images"):
+    with pytest.raises(DataError, match="is not a folder: give the folder that holds the images"):
         ImageFolder(tmp_path / "nowhere")
     with pytest.raises(DataError, match=r"holds no images \(.bmp, .gif"):
         ImageFolder(tmp_path)

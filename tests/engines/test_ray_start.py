@@ -106,7 +106,7 @@ def test_a_process_of_ray_that_is_gone_is_noticed(two_processes, which):
     watch = RayWatch(ray, ours=True)
     watch.check()
     sockets[which].close()
-    with pytest.raises(RayLostError, match=f"Ray's own process {which} is gone.*what was done is kept"):
+    with pytest.raises(RayLostError, match=f"Ray's own process {which} was killed .*what was done is kept"):
         watch.check()
 
 

@@ -131,7 +131,7 @@ def surrogates(folder):
 def test_a_run_whose_text_utf_8_cannot_write_is_refused(tmp_path):
     run, policy = surrogates(tmp_path / "run"), tmp_path / "policy.yaml"
     policy.write_text("rules:\n- {finding: robustness.neighbours, number: weak_share, equals: a}\n")
-    with pytest.raises(RunError, match="half of a surrogate pair, which is no text"):
+    with pytest.raises(RunError, match="half of a surrogate pair, which is not text"):
         write_bundle(run, tmp_path / "bundle", policy=policy)
     assert not (tmp_path / "bundle").exists()
     done = weakspot("gate", "run", "policy.yaml", folder=tmp_path)

@@ -68,7 +68,7 @@ def test_mistakes_in_a_rule_are_named_with_their_line(tmp_path, rule, said):
         ("rules: [5]", ":1: expected a rule as a mapping, got 5"),
         ("rules:\n- number: a\n  at_most: 1", ":2: a rule needs a finding"),
         ("baseline: 5\nrules: [{finding: a.b, number: a, at_most: 1}]", ":1: policy: baseline is 5, expected text"),
-        ("rules: [", "this is no valid YAML"),
+        ("rules: [", "this is not valid YAML"),
         (
             "rules:\n- {finding: coverage.x, number: coverage, at_least: 0.9}",
             ":1: every rule is about coverage, which is",

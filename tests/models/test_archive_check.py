@@ -81,7 +81,7 @@ def test_a_graph_that_stands_twice_is_refused(honest, written, marked, place, co
     members = [*with_all(honest, "expr_str", code.format(str(marked))).items()]
     members.insert(len(members) if place is None else place, (GRAPH, honest[GRAPH]))
     file = written(members)
-    with pytest.raises(ConfigError, match=r"no archive of torch.export.save: it holds 'models/model.json' twice"):
+    with pytest.raises(ConfigError, match=r"not an archive of torch.export.save: it holds 'models/model.json' twice"):
         load_exported(file)
 
 
@@ -103,7 +103,7 @@ def test_a_member_with_two_names_is_refused(honest, tmp_path):
     content[place : place + 17] = b"models/model.json"
     (tmp_path / "evil.pt2").write_bytes(content)
     with pytest.raises(
-        ConfigError, match=r"no archive of torch.export.save: File name in directory .* and header .* differ"
+        ConfigError, match=r"not an archive of torch.export.save: File name in directory .* and header .* differ"
     ):
         load_exported(tmp_path / "evil.pt2")
 
@@ -278,8 +278,8 @@ def test_torch_gets_what_was_checked_and_not_the_file(honest, written, monkeypat
         ("byteorder", b"big", "another byteorder than little"),
         ("archive_version", b"9", "another archive_version than 0"),
         (GRAPH, b"[]", "its graph is no mapping"),
-        (GRAPH, b"{" * 9, "could run code|no archive"),
-        (GRAPH, b"[" * 200_000, "no archive"),
+        (GRAPH, b"{" * 9, "could run code|not an archive"),
+        (GRAPH, b"[" * 200_000, "not an archive"),
         (WEIGHTS, b"{}", "lists no weights"),
     ],
 )
@@ -297,7 +297,7 @@ def test_missing_members(honest, written, missing):
 @pytest.mark.parametrize("content", [b"", b"nothing", b"PK\3\4"])
 def test_what_is_no_archive(tmp_path, content):
     (tmp_path / "x.pt2").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"is no archive of torch.export.save"):
+    with pytest.raises(ConfigError, match=r"is not an archive of torch.export.save"):
         load_exported(tmp_path / "x.pt2")
 
 

@@ -157,7 +157,7 @@ def test_what_is_no_onnx_file_has_no_parts(tmp_path):
     whole = path.read_bytes()
     for odd in (whole[:-3], b"\x0f", b"\xff" * 4):
         path.write_bytes(odd)
-        with pytest.raises(ConfigError, match="is no ONNX file"):
+        with pytest.raises(ConfigError, match="is not an ONNX file"):
             external_files(path)
     path.write_bytes(b"\x18\x00\x00\x00ORTM" + b"\xff" * 8)
     assert external_files(path) == []
@@ -178,7 +178,7 @@ def test_what_cannot_be_read(tmp_path):
     with pytest.raises(ConfigError, match="there is no such file"):
         OnnxModel(tmp_path / "none.onnx")
     (tmp_path / "bad.onnx").write_bytes(b"nothing")
-    with pytest.raises(ConfigError, match="is no ONNX file that onnxruntime can run"):
+    with pytest.raises(ConfigError, match="is not an ONNX file that onnxruntime can run"):
         OnnxModel(tmp_path / "bad.onnx")
     with pytest.raises(ConfigError, match="channels is 'middle'"):
         OnnxModel(tmp_path / "bad.onnx", channels="middle")

@@ -144,7 +144,7 @@ def test_csv_out_and_in_again(client, run):
     [
         (b"id,label\nimage 000,cow\n", "mine.csv:2: 'cow' is not a class"),
         (b"id,label\nimage 000,cat\nimage 999,cat\n", "mine.csv:3: 'image 999' is not an image of the unsafe set"),
-        (b"\xff\xfe", "mine.csv is no UTF-8 text"),
+        (b"\xff\xfe", "mine.csv is not UTF-8 text"),
         (b"id\n", "mine.csv has no column 'label'"),
     ],
 )

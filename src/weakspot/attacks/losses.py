@@ -52,7 +52,7 @@ def logits_of(forward: Forward, task: Task, scores: Scores | None) -> Forward:
     if scores is None:
         raise SubjectError(
             f"an attack by gradients needs to know what the {task} outputs are: give the subject scores='logits' or "
-            "scores='probabilities' (they are not told apart by their values)"
+            "scores='probabilities' (their values do not show which)"
         )
     if scores == "logits":
         return forward

@@ -64,6 +64,6 @@ def _refuse(values: Tensor, ids: Sequence[str], where: Callable[[int], str]) -> 
     row, column = (int(number) for number in (*bad.nonzero()[0].tolist(), 0)[:2])
     kind = "NaN" if bool(values[row].isnan().any()) else "infinity"
     raise SubjectError(
-        f"the model gives {kind} for sample {ids[row]!r} in {where(column)}: no number can be trusted that rests on "
-        "it; look at that sample and at the weights, or, where infinity is meant, map it to a number with output="
+        f"the model gives {kind} for sample {ids[row]!r} in {where(column)}: no number computed from it can be "
+        "trusted; check that sample and the weights, or, if infinity is intended, map it to a number with output="
     )

@@ -94,7 +94,7 @@ def parse_json(content: bytes) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise ValueError("it holds half of a surrogate pair, which is no text") from error
+            raise ValueError("it holds half of a surrogate pair, which is not text") from error
     return value
 
 

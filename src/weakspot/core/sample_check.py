@@ -92,10 +92,10 @@ def _check_targets(batch: Batch, targets: Tensor, task: Task, classes: int | Non
         if targets.ndim != 1:
             raise DataError(
                 f"targets have shape {tuple(targets.shape)}, expected one class number per sample: for one-hot "
-                "targets give the place of the 1; for several labels per sample set task='multilabel', for numbers "
+                "targets give the index of the 1; for several labels per sample set task='multilabel', for numbers "
                 "task='regression'"
             )
-        _refuse(targets != targets.long(), batch, "has a target that is no class number", targets)
+        _refuse(targets != targets.long(), batch, "has a target that is not a class number", targets)
         most = classes if classes is not None else int(targets.max()) + 1
         expected = "a class number of 0 or more" if classes is None else f"a class number from 0 to {classes - 1}"
         _refuse((targets < 0) | (targets >= most), batch, f"needs {expected} as target", targets)

@@ -123,7 +123,7 @@ def check_ids(source: Source) -> None:
         raise DataError(f"two samples have the id {twice!r}: ids must be unique")
     odd = next((name for name in ids if not is_text(name)), None)
     if odd is not None:
-        raise DataError(f"the id {odd!r} is no text that can be written to a file: give the sample another name")
+        raise DataError(f"the id {odd!r} is not text that can be written to a file: give the sample another name")
 
 
 def is_text(name: object) -> bool:

@@ -78,8 +78,8 @@ class Subject:
             raise ConfigError(f"a subject is an nn.Module or a callable, not {type(model).__name__}")
         if isinstance(model, torch.jit.ScriptModule):
             raise ConfigError(
-                "a TorchScript module cannot be looked into, nor given back as it was: give the nn.Module it was made "
-                "from, a torch.export archive, or a function that calls it, with a fingerprint"
+                "the layers of a TorchScript module cannot be read, and it cannot be restored afterwards: give the "
+                "nn.Module it was made from, a torch.export archive, or a function that calls it, with a fingerprint"
             )
         if task not in TASKS:
             raise ConfigError(f"task {task!r} is not known: choose one of {', '.join(TASKS)}")
@@ -136,8 +136,8 @@ class Subject:
     def _work_out_identity(self) -> Identity:
         if self._fingerprint is None and not isinstance(self.model, nn.Module):
             raise ConfigError(
-                "a callable has no weights to tell one version from another, so its results could be mixed up: give "
-                "the subject fingerprint='name and version'"
+                "a callable has no weights that identify its version, so results of two versions could be mixed up: "
+                "give the subject fingerprint='name and version'"
             )
         trace = CodeTrace(every_method=self._forward is not None)
         if self._fingerprint is not None and not hasattr(self.model, "fingerprint"):
@@ -322,7 +322,7 @@ def _class_names(classes: Sequence[str] | int | None) -> tuple[str, ...] | None:
         raise ConfigError(f"classes must be different names, or how many there are; got {shortened(classes)}")
     odd = next((name for name in names if not is_text(name)), None)
     if odd is not None:
-        raise ConfigError(f"the class {odd!a} holds half of a surrogate pair, which is no text: give it another name")
+        raise ConfigError(f"the class {odd!a} holds half of a surrogate pair, which is not text: give it another name")
     return names
 
 
@@ -367,7 +367,7 @@ def _pick(raw: Any, choice: OutputChoice | None, device: torch.device) -> Tensor
         else:
             picked = raw[choice]
     except (KeyError, IndexError, AttributeError, TypeError) as error:
-        raise SubjectError(f"output={choice!r} finds nothing in the model's {type(raw).__name__}: {error}") from error
+        raise SubjectError(f"output={choice!r} is not in the model's {type(raw).__name__}: {error}") from error
     if isinstance(picked, np.ndarray) and picked.dtype.kind in "biuf":  # as a black box that knows no torch answers
         return torch.tensor(picked, device=device)
     if not isinstance(picked, Tensor):

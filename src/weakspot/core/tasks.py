@@ -71,6 +71,6 @@ def _said(scores: Scores | None, task: Task) -> Scores:
     if scores is None:
         raise SubjectError(
             f"this needs to know what the {task} outputs are: give the subject scores='logits' or "
-            "scores='probabilities' (they are not told apart by their values)"
+            "scores='probabilities' (their values do not show which)"
         )
     return scores

@@ -95,7 +95,7 @@ class ArraySource:
             lengths["targets"] = len(self._targets)
         for name, length in lengths.items():
             if length != count:
-                raise DataError(f"there are {count} inputs but {length} {name}: they must be as many")
+                raise DataError(f"there are {count} inputs but {length} {name}: expected one per input")
 
     def read(self, positions: np.ndarray) -> Batch:
         """The samples at these places."""

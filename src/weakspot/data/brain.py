@@ -197,7 +197,7 @@ def _smooth(rng: np.random.Generator, shape: Shape, width: float) -> np.ndarray:
 def write_data_set(folder: str | Path, cases: Sequence[str], *, shape: Shape = SHAPE) -> None:
     """Write volumes as NIfTI files in nnU-Net's layout: `imagesTr`, `labelsTr` and `dataset.json`. Needs nibabel."""
     if Path(folder).exists():
-        raise RunError(f"{folder} is there already: remove it, or write elsewhere")
+        raise RunError(f"{folder} exists already: remove it, or choose another place")
     with whole_folder(Path(folder)) as scratch:
         _write_cases(scratch, cases, shape)
         about = {

@@ -87,7 +87,7 @@ def _patches(batch: Batch, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
 def write_stored_samples(folder: str | Path, cases: Sequence[str], *, folds: int = 5) -> None:
     """Softmax volumes of several networks as nnU-Net stores them: `folder/fold_K/CASE.npz`, key `probabilities`."""
     if Path(folder).exists():
-        raise RunError(f"{folder} is there already: remove it, or write elsewhere")
+        raise RunError(f"{folder} exists already: remove it, or choose another place")
     with whole_folder(Path(folder)) as scratch, torch.no_grad():
         for fold in range(folds):
             (scratch / f"fold_{fold}").mkdir()

@@ -210,8 +210,8 @@ class DatasetSource:
         for position in sorted({0, len(self.ids) // 2, len(self.ids) - 1}):
             if self._content_digest(position) != self._content_digest(position):
                 raise DataError(
-                    f"the data set gives another sample {shown(self.ids[position])} each time it is asked: turn its "
-                    "random transforms off"
+                    f"the data set gives a different sample {shown(self.ids[position])} each time: turn off its "
+                    "random transforms"
                 )
 
     def _content_digest(self, position: int, sample: Any = None) -> str:
@@ -299,7 +299,7 @@ class LoaderSource(DatasetSource):
 def _map_style(dataset: Any) -> Any:
     if isinstance(dataset, IterableDataset) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
         raise ConfigError(
-            f"{type(dataset).__name__} is no map-style data set: weakspot comes back to samples by their place, so "
+            f"{type(dataset).__name__} is not a map-style data set: weakspot reads samples by index, so "
             "dataset[i] and len(dataset) must work; collect a stream in a list first"
         )
     if not len(dataset):
@@ -336,7 +336,7 @@ def _ids(dataset: Any, ids: Ids) -> tuple[str, ...]:
     elif callable(ids):
         ids = [str(ids(index)) for index in range(count)]
     if len(ids) != count:
-        raise DataError(f"there are {count} samples but {len(ids)} ids: they must be as many")
+        raise DataError(f"there are {count} samples but {len(ids)} ids: expected one id per sample")
     return unique_ids(ids)
 
 

@@ -43,7 +43,7 @@ class ImageFolder(ImageSource):
     ):
         self._folder = Path(folder)
         if not self._folder.is_dir():
-            raise DataError(f"{folder} is no folder: give the folder that holds the images")
+            raise DataError(f"{folder} is not a folder: give the folder that holds the images")
         try:
             files, folders = sorted(_files(folder, folder, follow_links)), _folders(folder)
         except OSError as error:

@@ -35,7 +35,7 @@ class IdxSource(ArraySource):
     ):
         inputs = read_idx(Path(images))
         if inputs.ndim < 2:
-            raise DataError(f"{images} holds single numbers, no images: is it the file of the labels?")
+            raise DataError(f"{images} holds single numbers, not images: is it the file of the labels?")
         targets = None if labels is None else read_idx(Path(labels))
         channels: ChannelsAt = "none" if inputs.ndim == 3 else "first"
         super().__init__(inputs, targets, ids=ids, channels=channels, classes=classes)
@@ -57,7 +57,7 @@ def _array(content: IO[bytes], path: Path) -> np.ndarray:
     """Read no further than the header says: few bytes can unpack to any size."""
     start = content.read(4)
     if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _TYPES or not start[3]:
-        raise DataError(f"{path} is no IDX file: it begins with {start.hex(' ') or 'nothing'}")
+        raise DataError(f"{path} is not an IDX file: it begins with {start.hex(' ') or 'nothing'}")
     dtype, sizes = np.dtype(_TYPES[start[2]]), content.read(4 * start[3])
     shape = tuple(np.frombuffer(sizes[: len(sizes) // 4 * 4], dtype=">u4").tolist())
     expected = math.prod(shape) * dtype.itemsize

@@ -147,5 +147,5 @@ def _checked_size(size: Size | None) -> Size | None:
     if size is None:
         return None
     if len(size) != 2 or not all(isinstance(side, int) and side > 0 for side in size):
-        raise ConfigError(f"size {size!r} is no size: give height and width, as in (32, 32)")
+        raise ConfigError(f"size {size!r} is not a size: give height and width, as (32, 32)")
     return (size[0], size[1])

@@ -52,7 +52,7 @@ class ImageManifest(ImageSource):
         size: Size | None = None,
     ):
         if not separator:
-            raise ConfigError("separator is '': expected what stands between the names of labels, as ';'")
+            raise ConfigError("separator is '': expected the text between the names of labels, as ';'")
         table = read_csv(Path(path), delimiter=delimiter)
         self._root = Path(path).parent if root is None else Path(root)
         self._paths = [str(cell) for cell in table.column(path_column, "path_column")]

@@ -101,7 +101,9 @@ class NiftiFolder:
         grid = self.grid(case)
         _check_same_place(grid, header_grid(header, path, case), self._file(case, self.sequences[0]), path, case)
         if not np.isfinite(voxels).all() or (voxels < 0).any() or (voxels != np.floor(voxels)).any():
-            raise BadSample(case, f"case {case}: the mask {path.name} holds other values than 0, 1, 2 …: write it anew")
+            raise BadSample(
+                case, f"case {case}: the mask {path.name} holds other values than 0, 1, 2 …: write it again"
+            )
         return np.ascontiguousarray(grid.to_working(voxels.astype(np.int64), labels=True))
 
     @cached_property
@@ -158,8 +160,8 @@ class NiftiFolder:
         if self._orientation == "file" and grid.axes != axes:
             raise BadSample(
                 case,
-                f"case {case} is oriented {grid.axes}, the first case {first} {axes}: a network would meet it turned; "
-                "give orientation 'RAS' to turn all of them alike",
+                f"case {case} is oriented {grid.axes}, the first case {first} {axes}: a network would see it turned; "
+                "set orientation 'RAS' to turn all cases the same way",
             )
         return grid
 
@@ -229,7 +231,9 @@ def normalised(volume: np.ndarray, how: Normalise) -> np.ndarray:
 def images_folder(folder: Path) -> Path:
     """Where the images of a data set lie: `imagesTr` inside it, or the folder itself."""
     if not folder.is_dir():
-        raise DataError(f"{folder} is no folder: give a data set with imagesTr and labelsTr, or its folder of images")
+        raise DataError(
+            f"{folder} is not a folder: give a data set with imagesTr and labelsTr, or its folder of images"
+        )
     return folder / "imagesTr" if (folder / "imagesTr").is_dir() else folder
 
 
@@ -292,8 +296,8 @@ def _chosen_cases(cases: tuple[str, ...], wanted: Sequence[str] | None, images: 
         return cases
     lost = sorted(set(wanted) - set(cases))
     if lost or not wanted:
-        trouble = f"no case {listed(lost)}" if lost else "to give some case"
-        raise DataError(f"{images} has {trouble}: it has {listed(cases)}")
+        trouble = f"{images} has no case {listed(lost)}" if lost else "cases is empty"
+        raise DataError(f"{trouble}: expected some of {listed(cases)}")
     return unique_ids(wanted)
 
 

@@ -48,7 +48,7 @@ def header_grid(
     affine = np.asarray(header.get_best_affine(), dtype=np.float64)
     if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
         raise BadSample(
-            case, f"case {case}: the affine of {path.name} is no grid in space {affine[:3].tolist()}: write it anew"
+            case, f"case {case}: the affine of {path.name} is not a grid in space {affine[:3].tolist()}: write it again"
         )
     if orientation != "file" and not int(header["sform_code"]) and not int(header["qform_code"]):
         raise BadSample(
@@ -120,7 +120,7 @@ def _whole(content: IO[bytes], path: Path) -> bytes:
     check_unpacked(path, expected)
     rest = content.read(max(0, expected - len(start)))
     if len(content.read(_CHUNK)) == _CHUNK:
-        raise ValueError(f"it goes on after the {expected:,} bytes that its header says")
+        raise ValueError(f"it is longer than the {expected:,} bytes that its header says")
     return start + rest
 
 
@@ -128,14 +128,14 @@ def _kind(content: bytes) -> Any:
     """nibabel's class for the version of the format, by the size of the header that stands first."""
     sizes = {int.from_bytes(content[:4], order) for order in ("little", "big")}
     if not sizes & {348, 540}:
-        raise ValueError("it begins with no NIfTI header")
+        raise ValueError("it does not begin with a NIfTI header")
     return nibabel().Nifti2Image if 540 in sizes else nibabel().Nifti1Image
 
 
 def write_nifti(path: Path, volume: np.ndarray, affine: np.ndarray) -> None:
     """An array (x, y, z) as a file, `.nii` or `.nii.gz`; equal arrays give equal bytes. No file is replaced."""
     if path.exists():
-        raise RunError(f"{path} is there already: remove it, or write elsewhere")
+        raise RunError(f"{path} exists already: remove it, or choose another place")
     image = nibabel().Nifti1Image(volume, affine)
     image.header.set_xyzt_units("mm")
     content = image.to_bytes()

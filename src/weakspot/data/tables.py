@@ -60,7 +60,7 @@ def read_csv(path: Path, *, delimiter: str = ",") -> Table:
 def csv_table(content: bytes, name: str, *, delimiter: str = ",") -> Table:
     """The content of a CSV file, as `read_csv` reads it; `name` stands in messages."""
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError(f"delimiter is {delimiter!r}: expected one character, as ',' or ';', that parts cells")
+        raise ConfigError(f"delimiter is {delimiter!r}: expected one character, as ',' or ';', that separates cells")
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
@@ -70,7 +70,7 @@ def csv_table(content: bytes, name: str, *, delimiter: str = ",") -> Table:
                 rows.append(row)
                 lines.append(reader.line_num)
     except UnicodeDecodeError as error:
-        raise DataError(f"{name} is no UTF-8 text (byte {error.start}): save it as CSV in UTF-8") from error
+        raise DataError(f"{name} is not UTF-8 text (byte {error.start}): save it as CSV in UTF-8") from error
     except csv.Error as error:
         raise DataError(f"{name}, line {reader.line_num}: {error}; check the quotes there") from error
     if not rows:

@@ -29,7 +29,7 @@ def class_numbers(
             name, number = numeric.index(False), numeric.index(True)
             raise DataError(
                 f"{places[number]}: target {shown(texts[number])!r} is a number, {places[name]}: target "
-                f"{shown(texts[name])!r} is a name; write all one way, or give the classes"
+                f"{shown(texts[name])!r} is a name; write all as names or all as numbers, or give the classes"
             )
         classes = sorted(set(texts))
     number_of = {name: number for number, name in enumerate(classes)}
@@ -46,7 +46,7 @@ def _named_or_numbered(
             raise DataError(f"{line}: class {shown(text)!r} is not known: expected one of {listed(classes)}")
     if any(text in number_of for text in texts) and not all(_whole(text) is not None for text in texts):
         line = next(p for t, p in zip(texts, places, strict=True) if t not in number_of)
-        raise DataError(f"{line}: this target is a number, others are names: write all one way")
+        raise DataError(f"{line}: this target is a number, others are names: write all as names, or all as numbers")
     return _in_range(texts, places, len(classes))
 
 
@@ -135,5 +135,5 @@ def check_classes(targets: np.ndarray, ids: Sequence[str], count: int) -> None:
     fits = (targets >= 0) & (targets < count) & (targets == np.floor(targets))
     if not fits.all():
         sample, number = np.argwhere(~fits)[0][0], targets[~fits][0].item()
-        reason = out_of_range(number, count) if number == np.floor(number) else f"{number} is no class number"
+        reason = out_of_range(number, count) if number == np.floor(number) else f"{number} is not a class number"
         raise DataError(f"the target of sample {shown(ids[sample])!r}: {reason}")

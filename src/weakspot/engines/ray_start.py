@@ -86,7 +86,7 @@ def _resolved(address: str) -> str:
     services: Any = import_module("ray._private.services")
     bootstrap = services.canonicalize_bootstrap_address(address)
     if bootstrap is None:
-        raise ConnectionError("Ray runs nowhere on this machine")
+        raise ConnectionError("no Ray cluster runs on this machine")
     return str(bootstrap)
 
 
@@ -105,7 +105,7 @@ def _check_reached(address: str) -> None:
     except subprocess.TimeoutExpired:
         raise ConnectionError(f"it does not answer as Ray does within {_KNOWN:g} s") from None
     if asked.returncode:
-        raise ConnectionError((asked.stderr.strip().splitlines() or ["it is no Ray"])[-1])
+        raise ConnectionError((asked.stderr.strip().splitlines() or ["it is not Ray"])[-1])
 
 
 @contextmanager

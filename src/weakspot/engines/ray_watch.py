@@ -54,8 +54,8 @@ class RayWatch:
                 self._away.pop(name, None)
             elif now - self._away.setdefault(name, now) >= self._patience:
                 raise RayLostError(
-                    f"Ray's own process {name} is gone, ended by somebody or for want of memory: what was done is "
-                    "kept, and the same command goes on from there"
+                    f"Ray's own process {name} was killed or ran out of memory: what was done is "
+                    "kept, and the same command resumes from there"
                 )
 
 

@@ -59,8 +59,8 @@ def plain_archive(path: Path) -> io.BytesIO:
         ) from error
     except (OSError, EOFError, zipfile.BadZipFile, ValueError, NotImplementedError, RecursionError) as error:
         raise ConfigError(
-            f"{path} is no archive of torch.export.save: {error}; export the model again with torch.export.export and "
-            "torch.export.save"
+            f"{path} is not an archive of torch.export.save: {error}; export the model again with torch.export.export "
+            "and torch.export.save"
         ) from error
 
 
@@ -90,7 +90,9 @@ def _rebuilt(path: Path, members: _Members) -> io.BytesIO:
 def _check_members(path: Path, members: _Members) -> None:
     names = members.names()
     if "archive_format" not in names:
-        raise ConfigError(f"{path} is no archive of torch.export.save, or one of an old torch: export the model again")
+        raise ConfigError(
+            f"{path} is not an archive of torch.export.save, or is one of an old torch: export the model again"
+        )
     for name in names:
         if not _PLAIN_MEMBERS.fullmatch(name):
             raise _refusal(path, f"it holds {name[:60]!r}")

@@ -127,7 +127,7 @@ def _session(path: Path, device: str) -> Any:
     try:
         return onnxruntime.InferenceSession(path, options, providers=_providers(onnxruntime, device))
     except Exception as error:  # onnxruntime has exceptions of its own, which share no base
-        raise ConfigError(f"{path} is no ONNX file that onnxruntime can run: {str(error).strip()[:300]}") from error
+        raise ConfigError(f"{path} is not an ONNX file that onnxruntime can run: {str(error).strip()[:300]}") from error
 
 
 def _providers(onnxruntime: Any, device: str) -> list[Any]:

@@ -37,7 +37,7 @@ def external_files(path: Path) -> list[str]:
     try:
         return sorted(set(_locations(memoryview(content), "model")))
     except (IndexError, ValueError) as error:
-        raise ConfigError(f"{path} is no ONNX file: {error or 'it ends too early'}") from error
+        raise ConfigError(f"{path} is not an ONNX file: {error or 'it ends too early'}") from error
 
 
 def _locations(message: memoryview, kind: str) -> Iterator[str]:

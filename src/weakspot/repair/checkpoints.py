@@ -83,7 +83,7 @@ class Checkpoint:
             return load_file(path)
         except (OSError, SafetensorError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise RunError(f"{path} is damaged: {reason}; delete that folder, and the training begins anew") from error
+            raise RunError(f"{path} is damaged: {reason}; delete that folder, and the training starts again") from error
 
 
 def weights_of(model: nn.Module) -> Weights:
