@@ -39,6 +39,8 @@ COLUMNS_OF: dict[str, dict[str, str]] = {
     "robustness.weak_strips": {"answers": "predictions", "right": "correct_looks"},
 }
 """Where a name meant something else in a Finding."""
+PROVENANCE = {"ways": "inference_options"}
+"""Keys of the provenance that had another name in version 1."""
 PARAMETERS_OF = {"robustness": {"cutoff": "threshold", "release": "early_stopping"}}
 """Options that had another name in version 1, by room."""
 
@@ -63,7 +65,9 @@ def finding_from_1(index: dict[str, Any]) -> dict[str, Any]:
 
 
 def _provenance(provenance: Any, names: Mapping[str, str]) -> Any:
-    """The provenance with the options by their names of today."""
+    """The provenance with its keys and options by their names of today."""
+    if isinstance(provenance, Mapping):
+        provenance = {_renamed(key, PROVENANCE): value for key, value in provenance.items()}
     if not isinstance(provenance, Mapping) or not isinstance(provenance.get("parameters"), Mapping):
         return provenance
     renamed = {_renamed(key, names): value for key, value in provenance["parameters"].items()}

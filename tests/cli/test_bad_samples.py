@@ -1,4 +1,4 @@
-"""Bad samples and faster ways, from the command line."""
+"""Bad samples and faster inference options, from the command line."""
 
 import json
 import re
@@ -69,19 +69,19 @@ def test_a_faster_way_is_noted_in_the_finding(config):
     how = ["--on-bad-sample", "skip", "--precision", "bf16", "--channels-last"]
     assert invoke("coverage", config, *how).exit_code == 0
     (finding,) = (config.parent / "runs" / "weakspot" / "findings").glob("*/finding.json")
-    ways = json.loads(finding.read_text())["provenance"]["ways"]
-    assert (ways["precision"], ways["channels_last"], ways["compile"]) == ("bf16", True, False)
-    assert ways["against_float32"]["largest_difference"] > 0
+    options = json.loads(finding.read_text())["provenance"]["inference_options"]
+    assert (options["precision"], options["channels_last"], options["compile"]) == ("bf16", True, False)
+    assert options["against_float32"]["largest_difference"] > 0
 
 
 def test_the_ways_can_be_tried_beforehand(config, monkeypatch):
     from weakspot.core import speed
 
-    monkeypatch.delitem(speed.ALL_WAYS, "compile")  # a minute
+    monkeypatch.delitem(speed.CHOICES, "compile")  # a minute
     (config.parent / "test" / "cat" / "3.png").unlink()
-    shown = invoke("plan", config, "--ways")
+    shown = invoke("plan", config, "--inference-options")
     assert "channels_last" in shown.stdout
     assert "of the answers change" in shown.stdout
     assert re.search(r"bf16 .*/s +\d+\.\d\d× \(\d+\.\d\d to \d+\.\d\d\)", shown.stdout)
-    tried = json.loads(invoke("plan", config, "--ways", "--json").stdout)
-    assert [way["way"] for way in tried] == ["as it is", "channels_last", "bf16", "bf16, channels_last"]
+    tried = json.loads(invoke("plan", config, "--inference-options", "--json").stdout)
+    assert [way["name"] for way in tried] == ["as it is", "channels_last", "bf16", "bf16, channels_last"]

@@ -40,14 +40,14 @@ def test_a_case_holds_claims_thresholds_assumptions_limits_and_digests(run, poli
 
 
 def test_samples_that_were_left_out_and_other_models_are_limits(tmp_path):
-    how = {"ways": {"precision": "bf16"}, "answers": {"same_each_time": False}}
+    how = {"inference_options": {"precision": "bf16"}, "answers": {"same_each_time": False}}
     run = make_run(tmp_path / "run", neighbours().with_provenance(**how), fingerprint="f" * 64)
     data = {"test": {"fingerprint": "b" * 64, "samples": 10, "skipped": {"bad.png": "truncated"}}}
     run.describe(subject={**run.manifest()["subject"], "not_fingerprinted": ["model: an open file"]}, data=data)
     told = " ".join(build_case(run)["limits"])
     assert "answers differently each time" in told and "does not cover model: an open file." in told
     assert "1 samples of test could not be used" in told
-    assert "another model" in told and "faster way" in told
+    assert "another model" in told and "not computed in plain float32" in told
 
 
 def test_a_bundle_reads_well_and_checks_with_plain_tools(run, policy):

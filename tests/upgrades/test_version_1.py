@@ -9,6 +9,7 @@ from weakspot.compare import compare_runs
 from weakspot.core.run import Run
 from weakspot.report import render
 from weakspot.report.drawings import figures
+from weakspot.upgrades import finding_from_1
 
 TASKS = ("classification", "multilabel", "regression", "keypoints", "segmentation")
 OLD_NAMES = {"predicted", "answer", "answers", "right", "wrong", "guess", "leaning", "leaning_rank", "lucky"}
@@ -53,3 +54,8 @@ def test_truth_values_that_were_wrong_are_correct_turned_round(runs):
 def test_older_runs_are_compared(runs):
     run = Run.open(runs / "classification")
     assert compare_runs(run, run).shown() == []
+
+
+def test_inference_options_have_their_new_name():
+    index = {"name": "causes.errors", "provenance": {"ways": {"precision": "bf16"}, "probe": "Errors"}}
+    assert finding_from_1(index)["provenance"] == {"inference_options": {"precision": "bf16"}, "probe": "Errors"}

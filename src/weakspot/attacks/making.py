@@ -19,7 +19,7 @@ def attack_batch(
     """The changed inputs, and the columns of their `Outcome`, each (samples,). The model comes back as it was.
 
     `against` says which answers are to be left: the true ones ("target") or the model's own ("prediction"). The model
-    runs in the ways that the subject asks for, but not compiled: batches shrink as samples are done.
+    runs with the inference options of the subject, but not compiled: batches shrink as samples are done.
     """
     attack.check(subject)
     with subject.borrowed():

@@ -182,8 +182,8 @@ def plan(
     batch_size: BatchSize = 64,
     shard_size: ShardSize = 1024,
     device: Device = None,
-    ways: Annotated[
-        bool, typer.Option("--ways", help="Try the faster ways to run the model, and say what each would change.")
+    inference_options: Annotated[
+        bool, typer.Option(help="Try faster inference options, and say how much faster each is and what it changes.")
     ] = False,
     threads: Threads = None,
     engine: Engine = "local",
@@ -204,7 +204,7 @@ def plan(
     subject, data, planned = session.prepare(
         read, config.parent, limit=limit, probes=probe or [], device=device, silent=as_json
     )
-    if ways:
+    if inference_options:
         _try_inference_options(subject, next(iter(data.values())), batch_size, as_json=as_json)
         return
     folder = session.run_folder(config, read, run)

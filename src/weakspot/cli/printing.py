@@ -102,14 +102,14 @@ def _on_workers(taken: "Footprint") -> str:
 
 
 def print_inference_options(tried: Sequence["Tried"]) -> None:
-    """How fast the model runs in each way, and what that changes."""
+    """How fast the model runs with each choice of inference options, and what that changes."""
     rows = [
-        [way.way, "", "", way.trouble]
+        [way.name, "", "", way.trouble]
         if way.per_second is None or way.speedup is None
-        else [way.way, f"{way.per_second:,.0f}/s", _speedup(way), _changes(way.changed)]
+        else [way.name, f"{way.per_second:,.0f}/s", _speedup(way), _changes(way.changed)]
         for way in tried
     ]
-    print_table(["way", "samples", "speed", "against float32"], rows)
+    print_table(["options", "samples", "speed", "against float32"], rows)
 
 
 def _speedup(way: "Tried") -> str:

@@ -55,7 +55,7 @@ def asking_alone(room: str) -> str:
 
 
 def with_inference_options(config: "Config", precision: str | None, compile: bool, channels_last: bool) -> "Config":
-    """The configuration with the model run in the ways that were asked for besides the file."""
+    """The configuration with the inference options of the command line."""
     given = {"precision": precision, "compile": compile, "channels_last": channels_last}
     subject = config.subject.model_copy(update={way: value for way, value in given.items() if value})
     return config.model_copy(update={"subject": subject})

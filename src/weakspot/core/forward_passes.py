@@ -54,7 +54,7 @@ class ForwardPass:
         return seen
 
     def quick(self, subject: Subject) -> Forward:
-        """The forward in the ways that suit what is taken: compiled or recorded where nothing stands against it."""
+        """The fastest forward for what is taken: compiled or recorded where that is possible."""
         forward = subject.quick(compiled=self.look.plain and not self.recorder.key)
         if subject.replays is None or not self.look.plain:
             return forward

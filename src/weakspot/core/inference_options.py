@@ -44,7 +44,7 @@ def disagreement(
     task: Task,
     scores: Scores | None,
 ) -> dict[str, float]:
-    """How far the outputs of two ways lie apart: largest and mean absolute difference, and the share of other answers.
+    """How far two sets of outputs lie apart: largest and mean absolute difference, and the share of other predictions.
 
     An answer is the class or the set of labels; for numbers and keypoints there is no share.
     """

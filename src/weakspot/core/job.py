@@ -173,7 +173,7 @@ class Job:
     def disagreement(self) -> dict[str, Any] | None:
         """How the model is run faster than as it is, and how far that lies from float32 on the first samples."""
         subject = self.subject
-        if subject.ways == InferenceOptions():
+        if subject.inference_options == InferenceOptions():
             return None
         places = np.arange(min(_COMPARED, len(self.source.ids)))
         pieces = np.split(places, range(self.batch_size, len(places), self.batch_size))
@@ -181,7 +181,7 @@ class Job:
             inputs = (self.source.read(piece).inputs.to(subject.device) for piece in pieces)
             quick = subject.quick(compiled=True)
             measured = disagreement(inputs, plain, quick, subject.task, subject.scores)
-        return {**asdict(subject.ways), "against_float32": measured}
+        return {**asdict(subject.inference_options), "against_float32": measured}
 
     def halve_batches(self, reason: Exception) -> None:
         """Go on with batches of half the size; where that cannot be, say what the user can do."""
@@ -196,7 +196,7 @@ class Job:
             **probe.identity(),
             **self.identity,
             **({} if self._skipped is None else {"skipped": self._skipped}),
-            **({} if self.disagreement is None else {"ways": self.disagreement}),
+            **({} if self.disagreement is None else {"inference_options": self.disagreement}),
             **({} if self.answers.digest else {"answers": {"same_each_time": False, **self.answers.record()}}),
             "execution": replace(self.execution, batch_size=self.batch_size).record(self.device),
             "versions": versions(),

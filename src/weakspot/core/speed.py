@@ -1,4 +1,4 @@
-"""Trying the faster ways to run a model, so that a user can choose one knowing what it brings and what it changes."""
+"""Faster inference options, measured on one batch: how much faster each is, and what it changes."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from weakspot.core.inference_options import InferenceOptions, disagreement
 from weakspot.core.look import Forward
 from weakspot.core.subject import Subject
 
-ALL_WAYS = {
+CHOICES = {
     "as it is": InferenceOptions(),
     "channels_last": InferenceOptions(channels_last=True),
     "bf16": InferenceOptions(precision="bf16"),
@@ -25,13 +25,15 @@ _REPEATS = 5
 
 @dataclass(frozen=True)
 class Tried:
-    """One way: images per second, that rate as a multiple of the plain one, what it changes; or why it fails.
+    """One choice of inference options: its speed and what it changes; or why it fails.
 
-    `speedup` is the middle of a few comparisons with the plain way, `slowest` and `fastest` their ends: if 1 lies
-    between, it is not sure whether the way is faster. The plain way is not compared with itself.
+    per_second: images per second.
+    speedup: that rate over the plain one, the median of a few comparisons.
+    slowest, fastest: the smallest and largest of these; with 1 between them, it is not sure which is faster.
+    changed: how far the outputs differ from the plain ones.
     """
 
-    way: str
+    name: str
     per_second: float | None
     speedup: float | None
     changed: dict[str, float]
@@ -46,15 +48,15 @@ class Tried:
 
 
 def try_inference_options(subject: Subject, inputs: Tensor, *, compile: bool = False) -> Iterator[Tried]:
-    """Run one batch five times in every way, by turns with the plain way: other work on the machine then slows both.
+    """Run one batch five times with each choice, in turn with plain float32: other work on the machine then slows both.
 
     `compile` can take a minute, so only where asked.
     """
     there = inputs.to(subject.device)
-    for name, ways in ALL_WAYS.items():
-        if ways.compile and not compile:
+    for name, options in CHOICES.items():
+        if options.compile and not compile:
             continue
-        twin = subject.with_inference_options(ways)
+        twin = subject.with_inference_options(options)
         try:
             with twin.borrowed() as plain, torch.no_grad():
                 quick = twin.quick(compiled=True)
@@ -65,15 +67,15 @@ def try_inference_options(subject: Subject, inputs: Tensor, *, compile: bool = F
         yield tried
 
 
-def _timed(way: str, plain: Forward, quick: Forward, inputs: Tensor, changed: dict[str, float]) -> Tried:
-    """The best rate of a few runs, and how each run compares with one in the plain way just before."""
-    if ALL_WAYS[way] == InferenceOptions():
+def _timed(name: str, plain: Forward, quick: Forward, inputs: Tensor, changed: dict[str, float]) -> Tried:
+    """The best rate of a few runs, and how each run compares with a plain one just before."""
+    if CHOICES[name] == InferenceOptions():
         best = min(_seconds(quick, inputs) for _ in range(_REPEATS))
-        return Tried(way, len(inputs) / best, 1.0, changed)
+        return Tried(name, len(inputs) / best, 1.0, changed)
     turns = [(_seconds(plain, inputs), _seconds(quick, inputs)) for _ in range(_REPEATS)]
     ratios = [usual / taken for usual, taken in turns]
     rate = len(inputs) / min(taken for _, taken in turns)
-    return Tried(way, rate, median(ratios), changed, slowest=min(ratios), fastest=max(ratios))
+    return Tried(name, rate, median(ratios), changed, slowest=min(ratios), fastest=max(ratios))
 
 
 def _seconds(forward: Forward, inputs: Tensor) -> float:

@@ -95,7 +95,7 @@ class Subject:
         self._preprocess = preprocess
         self._forward = forward
         self._fingerprint = fingerprint
-        self.ways = InferenceOptions(precision, compile, channels_last)
+        self.inference_options = InferenceOptions(precision, compile, channels_last)
         self._compiled: Any = None
         self._cuda_graphs = cuda_graphs and self.device.type == "cuda"
         self._lent = False
@@ -145,8 +145,8 @@ class Subject:
         model = trace.of(self.model, "model") if self._fingerprint is None else self._fingerprint
         functions = {"output": self._output, "preprocess": self._preprocess, "forward": self._forward}
         adapters = [trace.of(value, name) for name, value in functions.items()]
-        ways = [] if self.ways == InferenceOptions() else [self.ways]
-        fingerprint = trace.digest(model, self.task, self.classes, self.bounds, self.scores, adapters, ways)
+        options = [] if self.inference_options == InferenceOptions() else [self.inference_options]
+        fingerprint = trace.digest(model, self.task, self.classes, self.bounds, self.scores, adapters, options)
         return Identity(fingerprint, tuple(sorted(trace.unknown)))
 
     def describe(self) -> dict[str, Any]:
@@ -173,18 +173,18 @@ class Subject:
         return copied if self._preprocess is None else self._preprocess(copied)
 
     def quick(self, *, compiled: bool) -> Forward:
-        """The forward in the ways the subject asks for; `compiled` where nothing watches the model's operations."""
-        if self.ways == InferenceOptions():
+        """The forward with the inference options; `compiled` where nothing watches the model's operations."""
+        if self.inference_options == InferenceOptions():
             return self.forward
-        if not (compiled and self.ways.compile):
+        if not (compiled and self.inference_options.compile):
             return partial(self._quick, self.model)
         if self._compiled is None:
             self._compiled = torch.compile(self.model)
         return self._compiled_forward
 
     def _quick(self, model: Any, inputs: Tensor) -> Tensor:
-        with self.ways.on(self.device):
-            return self._run(model, inputs, self.ways.laid_out).float()
+        with self.inference_options.on(self.device):
+            return self._run(model, inputs, self.inference_options.laid_out).float()
 
     def _compiled_forward(self, inputs: Tensor) -> Tensor:
         try:
@@ -241,10 +241,10 @@ class Subject:
         twin._return()
         return twin
 
-    def with_inference_options(self, ways: InferenceOptions) -> "Subject":
-        """The same subject, run in other ways."""
+    def with_inference_options(self, options: InferenceOptions) -> "Subject":
+        """The same subject with other inference options."""
         twin = copy.copy(self)
-        twin.ways, twin._compiled = ways, None
+        twin.inference_options, twin._compiled = options, None
         twin._return()
         return twin
 

@@ -115,7 +115,7 @@ def _settings(finding: Finding) -> Iterator[dict[str, Any]]:
 
 
 def _own_limits(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
-    """What limits this Run: that it is unfinished, samples left out, another model, faster ways, answers that vary."""
+    """What limits this Run: unfinished, samples left out, another model, inference options, outputs that vary."""
     manifest, missing = run.manifest(), unready(run)
     if missing:
         yield f"{missing[0].upper()}{missing[1:]}."
@@ -128,7 +128,7 @@ def _own_limits(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
         if known and finding.provenance.get("subject", known) != known:
             yield f"{finding.name} was computed on another model than the one named here."
-        if finding.provenance.get("ways"):
-            yield f"{finding.name} was computed in a faster way than plain float32: {finding.provenance['ways']}."
+        if finding.provenance.get("inference_options"):
+            yield f"{finding.name} was not computed in plain float32: {finding.provenance['inference_options']}."
         if finding.provenance.get("answers"):
             yield f"{finding.name} was computed on a model that answers differently each time: it cannot be repeated."

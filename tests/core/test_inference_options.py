@@ -1,4 +1,4 @@
-"""Faster ways to run a model: asked for, measured, and kept apart from plain float32."""
+"""Faster inference options: asked for, measured, and kept apart from plain float32."""
 
 import shutil
 from types import SimpleNamespace
@@ -31,11 +31,11 @@ def data():
 
 
 def measured(finding) -> dict:
-    return finding.provenance["ways"]["against_float32"]
+    return finding.provenance["inference_options"]["against_float32"]
 
 
 def test_plain_is_the_default_and_leaves_no_trace(net, data):
-    assert "ways" not in examine(Subject(net), data, [Tally()])[0].provenance
+    assert "inference_options" not in examine(Subject(net), data, [Tally()])[0].provenance
 
 
 def test_bf16_runs_in_bf16_and_says_how_far_it_lies_from_float32(net, data):
@@ -110,7 +110,7 @@ def test_what_cannot_be_compiled_is_said(net, monkeypatch):
 
 
 def test_every_way_is_tried_and_compared(net, data):
-    found = {tried.way: tried for tried in try_inference_options(Subject(net), data.read(np.arange(16)).inputs)}
+    found = {tried.name: tried for tried in try_inference_options(Subject(net), data.read(np.arange(16)).inputs)}
     assert list(found) == ["as it is", "channels_last", "bf16", "bf16, channels_last"]
     assert found["as it is"].speedup == 1
     assert found["as it is"].changed["largest_difference"] == 0
@@ -136,7 +136,7 @@ def test_speed_is_told_with_its_spread(net, data, monkeypatch, plain, quick, tol
         return net(inputs)
 
     monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: now[0]))
-    monkeypatch.setattr(speed, "ALL_WAYS", {"bf16": speed.ALL_WAYS["bf16"]})
+    monkeypatch.setattr(speed, "CHOICES", {"bf16": speed.CHOICES["bf16"]})
     (tried,) = try_inference_options(Subject(model, fingerprint="by the clock"), data.read(np.arange(16)).inputs)
     assert (tried.speedup, tried.slowest, tried.fastest, tried.sure) == told
     assert tried.per_second == 16 / min(quick)
@@ -151,7 +151,7 @@ def test_a_way_that_does_not_work_says_why(data):
         def forward(self, images):
             return self.last(self.conv(images).view(len(images), -1))
 
-    found = {tried.way: tried for tried in try_inference_options(Subject(Views()), data.read(np.arange(8)).inputs)}
+    found = {tried.name: tried for tried in try_inference_options(Subject(Views()), data.read(np.arange(8)).inputs)}
     assert found["channels_last"].per_second is None
     assert "view size is not compatible" in found["channels_last"].trouble
     assert found["bf16"].speedup > 0
