@@ -71,7 +71,7 @@ def read_yaml(path: Path) -> tuple[Any, Places]:
 
 
 def parse_yaml(text: str, name: str, *, expected: str = "the keys subject, data and ask") -> tuple[Any, Places]:
-    """What a text holds, and where; a key that stands twice and a value that holds itself are refused."""
+    """What a text holds, and where; a key that is there twice and a value that holds itself are refused."""
     try:
         loader = _Loader(text, name)
         root = loader.get_single_node()
@@ -110,7 +110,7 @@ def _no_yaml(error: yaml.YAMLError, name: str) -> str:
 
 
 def _check(node: Node, name: str, above: tuple[int, ...], sizes: dict[int, int]) -> int:
-    """How many values a node stands for; one that holds itself, or too much by repetition, is refused."""
+    """How many values a node expands to; one that holds itself, or too much by repetition, is refused."""
     where = f"{name}:{node.start_mark.line + 1}"
     if id(node) in above:
         raise ConfigError(f"{where}: this value holds itself")
@@ -121,7 +121,7 @@ def _check(node: Node, name: str, above: tuple[int, ...], sizes: dict[int, int])
             _check_keys(node, name)
         sizes[id(node)] = 1 + sum(_check(child, name, (*above, id(node)), sizes) for child in _children(node))
         if sizes[id(node)] > _MOST_VALUES:
-            raise ConfigError(f"{where}: this stands for more than {_MOST_VALUES:,} values")
+            raise ConfigError(f"{where}: this expands to more than {_MOST_VALUES:,} values")
     return sizes[id(node)]
 
 

@@ -30,7 +30,7 @@ def jsma(
     reaches its bound. (The paper's search begins with all pixels; here those that start at their bound are left out,
     since they cannot change.) Not `targeted`: `classes` are those to leave, and both signs turn (NT-JSMA,
     [wiyatno2018]). Not `others`: β is taken for −α, as it is of outputs that sum to a constant; then the pair is that
-    of the two largest ∂Z_t/∂x_i, and one way back is enough.
+    of the two largest ∂Z_t/∂x_i, and one backward pass is enough.
 
     inputs (samples, …), each number a pixel; classes (samples,). `forward` gives logits Z, which the paper uses, or,
     without `others`, logarithms of probabilities: their slopes are those of the probabilities but for one factor per
@@ -64,7 +64,7 @@ def jsma(
 def _pairs(
     outputs: Tensor, leaf: Tensor, classes: Tensor, rows: Tensor, free: Tensor, *, sign: int, others: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The best pair of the samples at `rows`, from α and β: at most two ways back, however many classes there are."""
+    """The best pair of the samples at `rows`, from α and β: at most two backward passes for any number of classes."""
     wanted = outputs.gather(1, classes[:, None]).sum()
     alpha = sign * input_gradient(wanted, leaf, again=others)[rows]
     if not others:

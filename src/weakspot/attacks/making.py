@@ -1,4 +1,4 @@
-"""One batch attacked: what the attack is told, what it makes, and what that did."""
+"""One batch attacked: the attack's arguments, its results, and what these changed."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Attacked data as a source for any examination, made once: in memory, or in a folder where a killed run goes on."""
+"""Attacked data as a source, made once: in memory, or in a folder from which a killed run resumes."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

@@ -18,7 +18,7 @@ from weakspot.core.errors import ConfigError
 Compare = Literal["heat maps", "distances"]
 """What two images are compared by: their heat maps, or, as the released code does, their distances to all images."""
 ALONE = 0
-"""The number that stands for no cluster: images whose heat map is like no other's."""
+"""The number of no cluster: of images whose heat map is like no other's."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def layer_score(distances: np.ndarray, labels: Labels) -> float:
     """How tight the clusters of a layer are: Σ_C |C|/N · (mean distance within C) / k ÷ (mean distance of any two).
 
     The score of [fahmy2021] in units of the layer's mean distance: without, the layer with the smallest numbers wins.
-    The lower, the better; not a number where all distances are 0, which tells no image from another.
+    The lower, the better; not a number where all distances are 0.
     """
     pairs = len(labels) * (len(labels) - 1)
     mean = distances.sum() / pairs if pairs else 0.0
@@ -104,7 +104,7 @@ def layer_score(distances: np.ndarray, labels: Labels) -> float:
 def best_layer(layers: Sequence[LayerClusters]) -> int:
     """The layer with the lowest score, the first of equal ones.
 
-    Never one whose clusters are all of one image, or whose images cannot be told apart, unless there is no other.
+    Never one whose clusters are all of one image, or whose images are all alike, unless there is no other.
     """
     useful = [len(layer.labels) > layer.clusters and not np.isnan(layer.score) for layer in layers]
     scores = [layer.score if use else np.inf for layer, use in zip(layers, useful, strict=True)]

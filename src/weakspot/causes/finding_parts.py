@@ -188,7 +188,7 @@ def study_arrays(study: RootCauseStudy) -> dict[str, np.ndarray]:
 
 
 def cluster_pictures(images: ErrorImages, study: RootCauseStudy, shared: Sequence[str]) -> dict[str, Picture]:
-    """The medoid, its nearest members and the mean heat map of the largest clusters, with what is told of each."""
+    """The medoid, its nearest members and the mean heat map of the largest clusters, each with a caption."""
     shown = {}
     for number, (cluster, words) in enumerate(zip(study.clusters, shared, strict=False), start=1):
         picture = cluster_picture(images, cluster)

@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class _Read:
-    """How far the file was read, and what stands in it until there."""
+    """How far the file was read, and the labels up to there."""
 
     file: int = 0
     end: int = 0

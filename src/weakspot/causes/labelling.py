@@ -1,6 +1,6 @@
 """Labels for the unsafe set: what they may be, out as a CSV file and in again with checks. Needs no torch.
 
-What was given stands in the Run's `labels.jsonl` (`causes.journal`); the Finding `causes.labels` follows it.
+The labels are in the Run's `labels.jsonl` (`causes.journal`); the Finding `causes.labels` is made from it.
 """
 
 import csv
@@ -34,7 +34,7 @@ COLUMNS = ("id", "cluster", "distance", "label")
 NO_CLUSTER = 0
 """Of an image that was labelled and is in the unsafe set no more."""
 _SHOWN = 5
-"""Mistakes of a file, or labels, that are told at once."""
+"""The most mistakes of a file, or labels, that one message lists."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _table(ids: Sequence[str], clusters: Mapping[str, int], labels: Mapping[str,
 
 
 def read_labels(unsafe: Finding, path: Path) -> dict[str, str]:
-    """The labels that a file gives, by id; what is wrong in it is told with its lines."""
+    """The labels that a file gives, by id; an error names the lines."""
     try:
         content = read_plain(path, most=MOST_BYTES)
     except OSError as error:

@@ -44,6 +44,6 @@ def best_jaccard(labels: np.ndarray, others: np.ndarray, clusters: int) -> Float
 
 
 def again_with(labels: Labels, cut: Callable[[np.ndarray, int], np.ndarray]) -> Again:
-    """Cluster anew into as many clusters as `labels` has, or as many as there are images."""
+    """Cluster again into as many clusters as `labels` has, or as many as there are images."""
     clusters = int(labels.max()) + 1
     return lambda distances: cut(distances, min(clusters, len(distances)))

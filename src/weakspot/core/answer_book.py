@@ -1,4 +1,4 @@
-"""The answers that a Run has of its models, held against what they answer now before anything is used again."""
+"""A Run's record of its models' outputs for a few samples, compared with those of now before anything is reused."""
 
 import json
 from collections.abc import Mapping
@@ -125,7 +125,7 @@ def _marks(noted: Any) -> dict[str, str]:
 
 
 def noted_answers(work: Path) -> Any:
-    """What stands in a folder of unfinished work; None where it cannot be read."""
+    """What is noted in a folder of unfinished work; None where it cannot be read."""
     with suppress(OSError, ValueError):
         return json.loads((work / _NOTE).read_text(encoding="utf-8"))
     return None

@@ -1,4 +1,4 @@
-"""What a model is made of, told by content: the user's code, the values that it finds, weights, packages by version.
+"""What identifies a model: the user's code, the values that it uses, weights, and packages by version.
 
 Code is taken as it was compiled, not as it stands in a file: that is what runs, also where the file was edited since,
 and where there is none, as in a notebook. Nothing depends on where files lie.
@@ -72,7 +72,7 @@ _PLAIN_DEPTH, _MANY = 6, 1000
 
 
 class CodeTrace:
-    """Follows a model's code and values; `of` each part, then one `digest`. `unknown` says what could not be told.
+    """Follows a model's code and values; `of` each part, then one `digest`. `unknown` lists what could not be read.
 
     every_method: follow all methods of networks, and not only what their `forward` needs.
     """
@@ -357,7 +357,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
 
 
 def _matters(name: str, value: Any, used: set[str]) -> bool:
-    """Whether an attribute of a module is told: what is used by its name, and every setting that is not private."""
+    """Whether an attribute of a module counts: what is used by its name, and every setting that is not private."""
     private = name.startswith("_") and name.lstrip("_") not in used and "getattr" not in used
     return name in used or (not private and is_plain(value))
 

@@ -33,7 +33,7 @@ class ForwardPass:
     attributed: tuple[Point, ...] = ()
 
     def of(self, subject: Subject, forward: Forward, batch: Batch, setting: Setting, finite_check: FiniteCheck) -> Pass:
-        """Run the forward pass, and the way back where relevance is wanted."""
+        """Run the forward pass, and the backward pass where relevance is wanted."""
         if self.attribution is None:
             forward = self.quick(subject)
 

@@ -2,7 +2,7 @@
 
 A FIFO would be waited for without end, a link can lead to a file that is nobody's business, and a few bytes can stand
 for any amount of memory. What is refused is an `OSError`, or a `ValueError` where the content is at fault, that says
-why: whoever opens a file tells it as any other that cannot be read.
+why: whoever opens a file reports it like any other that cannot be read.
 """
 
 import errno

@@ -119,8 +119,8 @@ class Headline:
     """A sentence that answers a question; `{name}` stands for that number of the summary, with its interval.
 
     text: the sentence.
-    rank: of a room's sentences, the one of the lowest rank whose numbers are all there is told.
-    further: told after the answer, not as the answer.
+    rank: of a room's sentences, the one of the lowest rank whose numbers are all there is shown.
+    further: shown after the answer, not as the answer.
     """
 
     text: str
@@ -133,11 +133,11 @@ class Headline:
 
 @dataclass(frozen=True)
 class Advice:
-    """A next step; told if all numbers that its text names are there and none of them is zero.
+    """A next step; shown if all numbers that its text names are there and none of them is zero.
 
     text: what to do, with `{name}` for numbers of the summary.
     command: the command that does it; RUN stands for the Run's folder.
-    rank: the lower, the earlier it is told.
+    rank: the lower, the earlier it is shown.
     """
 
     text: str

@@ -36,7 +36,7 @@ class RowStore:
         self._batch: Batch | None = None
 
     def append(self, ids: Sequence[str], **columns: Any) -> None:
-        """Add one record per id, of the batch at hand; repeat an id for several records, leave it out for none."""
+        """Add one record per id, of the current batch; repeat an id for several records, leave it out for none."""
         if self._writer is None or self._batch is None:
             raise ProbeError(f"rows {self._name!r} can be written in observe and close only")
         try:
@@ -222,7 +222,7 @@ def _hints(probe: type[Probe]) -> dict[str, Any]:
 
 
 def check_complete(probe: type[Probe], names: Sequence[str]) -> None:
-    """Refuse to go on without an option that has no default."""
+    """Refuse a missing option that has no default."""
     has_none = [entry.name for entry in fields(probe) if entry.default is entry.default_factory is MISSING]  # type: ignore[arg-type]
     missing = [name for name in has_none if name not in names]
     if missing:

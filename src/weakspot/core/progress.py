@@ -1,11 +1,11 @@
-"""How long work tells what it is doing. The command line draws a bar; a library call is silent unless handed one."""
+"""How long work reports its progress. The command line draws a bar; a library call is silent unless given one."""
 
 import warnings
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told of the work as it goes on."""
+    """Receives messages about the work."""
 
     def begin(self, what: str, *, total: int, done: int = 0) -> None:
         """A pass over `total` samples begins; `done` of them were finished by an earlier, interrupted run."""

@@ -17,7 +17,7 @@ class WorstFinding:
     title: what it is, as a heading.
     text: how sure that is, in a sentence.
     finding: the name of the Finding that it is from.
-    share: the share of the inputs that it concerns; the report tells the largest first.
+    share: the share of the inputs that it concerns; the report shows the largest first.
     pictures: what it looks like, by the pictures' names.
     """
 
@@ -67,7 +67,7 @@ class Room:
     """One question as its readers know it.
 
     findings: every Finding that the room makes, by name, with what it holds.
-    caution: told where the room's Findings are shown; `reminder` is its short form.
+    caution: shown with the room's Findings; `reminder` is its short form.
     evidence: whether its numbers may decide a gate by themselves.
     worst: the worst things that its Findings show, given the Findings and the task.
     next_steps: what to do next, where that cannot be declared.

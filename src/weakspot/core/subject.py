@@ -27,7 +27,7 @@ OutputChoice = str | int | Callable[[Any], Tensor]
 
 
 class Identity(NamedTuple):
-    """What tells a model from others, and what could not be looked at for it."""
+    """What identifies a model, and what could not be read for it."""
 
     fingerprint: str
     unknown: tuple[str, ...]

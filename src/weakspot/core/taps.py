@@ -156,7 +156,7 @@ class Captured:
             self.low[point], self.high[point] = low, high
 
     def take_over(self, other: "Captured") -> None:
-        """Hold what another holds; whole maps as copies, since nobody else puts them together anew."""
+        """Hold what another holds; whole maps as copies, since nobody else puts them together again."""
         self.mean, self.low, self.high = other.mean, other.low, other.high
         self.maps = {point: values.clone() for point, values in other.maps.items()}
 

@@ -1,6 +1,6 @@
 """How many threads torch computes with: sums over large arrays may differ in the last bit with their number.
 
-What was begun goes on with as many threads, whoever goes on with it and on however many cores.
+An interrupted run resumes with as many threads as it began with, on any machine.
 """
 
 import json

@@ -196,7 +196,7 @@ class DatasetSource:
         if order is None or tuple(order) == named or sorted(order) != sorted(named) or self._targets is None:
             return
         (sample,) = self._samples([0])
-        with suppress(Exception):  # a sample that cannot be read is told of when it is read
+        with suppress(Exception):  # a sample that cannot be read is reported when it is read
             if isinstance(taken(sample, self._targets, "targets"), str):
                 return
         raise ConfigError(

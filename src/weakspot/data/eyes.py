@@ -1,6 +1,6 @@
 """Embedded: an eye simulator. Every image comes with the numbers it was drawn from, so that causes of errors are known.
 
-It stands in for the simulator behind the gaze, drowsiness and eyeglasses detectors of Fahmy et al. 2021 (HUDD).
+It replaces the simulator behind the gaze, drowsiness and eyeglasses detectors of Fahmy et al. 2021 (HUDD).
 """
 
 from collections.abc import Mapping, Sequence

@@ -58,7 +58,7 @@ def read_csv(path: Path, *, delimiter: str = ",") -> Table:
 
 
 def csv_table(content: bytes, name: str, *, delimiter: str = ",") -> Table:
-    """The content of a CSV file, as `read_csv` reads it; `name` stands in messages."""
+    """The content of a CSV file, as `read_csv` reads it; `name` is for messages."""
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(f"delimiter is {delimiter!r}: expected one character, as ',' or ';', that separates cells")
     rows: list[list[str]] = []

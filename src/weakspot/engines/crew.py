@@ -22,7 +22,7 @@ class Member:
     about: dict[str, Any] = field(default_factory=dict)
     """Where it runs; nothing until it has answered."""
     ready: bool = False
-    """Whether it has all that it needs for the job at hand."""
+    """Whether it has all that it needs for the current job."""
     direct: bool = False
     """Whether it writes to the Run's folder itself."""
 

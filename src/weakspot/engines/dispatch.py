@@ -257,7 +257,7 @@ class Dispatch:
 
     def _stuck(self, node: str) -> SubjectError:
         first = self._job.source.ids[self._shards[min(self.schedule.left)].start]
-        waited = f"{self._patience.first:g} s" if isinf(self.schedule.longest) else "what a trial lets expect"
+        waited = f"{self._patience.first:g} s" if isinf(self.schedule.longest) else "the time that a trial suggests"
         return SubjectError(
             f"{self.schedule.fruitless} workers hung before any shard was done, the last on {node}: expected a batch "
             f"of {self._job.batch_size} samples within {waited}, and none came; try the sample {first!r} with the "

@@ -46,7 +46,7 @@ def ray_module(*, alone: bool) -> Any:
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Keep Ray's remarks on workers that died off the standard output: it is told where it matters."""
+    """Keep Ray's remarks on workers that died off the standard output: they are reported where it matters."""
     inner: Any = import_module("ray._private.worker")
     before = inner.print_to_stdstream
     inner.print_to_stdstream = lambda *_, **__: None

@@ -18,7 +18,7 @@ _EVERY = 1.0
 _REFUSED = 2.0
 """Seconds within which a socket must answer."""
 _CLUSTER = 30.0
-"""Seconds that a cluster may be away, as when its head is started anew; Ray ends the program after a minute."""
+"""Seconds that a cluster may be away, as when its head is restarted; Ray ends the program after a minute."""
 
 
 class RayLostError(RunError):

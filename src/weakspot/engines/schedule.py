@@ -115,7 +115,7 @@ class Schedule:
         return next((shard for shard, deaths in self._deaths.items() if deaths >= self._patience.attempts), None)
 
     def finished(self, worker: int, shard: int, now: float, *, skipped: bool = False) -> bool:
-        """A worker is through with a shard; whether it was the first. What it skipped tells nothing of its pace."""
+        """A worker is through with a shard; whether it was the first. What it skipped says nothing about its pace."""
         held = self._held.get(worker, [])
         if shard in held:
             if held[0] == shard and not skipped:

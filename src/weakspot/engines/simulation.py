@@ -1,4 +1,4 @@
-"""How a run would go on many workers: the engine's own schedule, with a clock that is made up.
+"""How long a run would take on many workers: the engine's own schedule, with a clock that is made up.
 
 The driver serves one event at a time: it hands out a shard, takes in that one is done, fetches its rows where the
 worker cannot write to the Run itself. When all are there, it merges them one after another.

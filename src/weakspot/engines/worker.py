@@ -43,7 +43,7 @@ class Trouble:
 
     @classmethod
     def of(cls, error: Exception) -> "Trouble":
-        """What can be told of an exception; one that cannot be sent is told by its name and message."""
+        """An exception to send; one that cannot be sent is replaced by its name and message."""
         frames = tuple((f.filename, f.lineno, f.name) for f in traceback.extract_tb(error.__traceback__))
         text, packed = "".join(traceback.format_exception(error)), None
         with suppress(Exception):

@@ -134,7 +134,7 @@ def any_merge(trial: Trial) -> None:
 
 
 def interruption(trial: Trial) -> None:
-    """An examination that is interrupted after any shard goes on and ends with the same bytes."""
+    """An examination that is interrupted after any shard resumes and ends with the same bytes."""
     whole, survived, interrupted = trial.examine(shard_size=10), 0, True
     while interrupted and survived < _MOST_SHARDS:
         with trial.run() as run:

@@ -65,7 +65,7 @@ class Noise(Photometric):
 
 @dataclass(frozen=True)
 class Blur(Photometric):
-    """Gaussian blur; beyond the border the image goes on as at the border.
+    """Gaussian blur; beyond the border the border's values are repeated.
 
     sigma: standard deviation of the bell in pixels; one number n means from 0 to n.
     """
@@ -96,7 +96,7 @@ def _along(images: Tensor, weights: Tensor, dim: int) -> Tensor:
 
 
 def grain_keys(grain: Tensor) -> np.ndarray:
-    """A word per sample from the number that stands for its grain; uint64, shape (samples,)."""
+    """A word per sample from the number of its grain; uint64, shape (samples,)."""
     return mix((grain.double().cpu().numpy() * 2.0**53).astype(np.uint64))
 
 

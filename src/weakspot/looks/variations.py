@@ -110,7 +110,7 @@ class Variation(ABC):
         return (changed.round_() if whole else changed).to(images.dtype)
 
     def check_bounds(self, bounds: Bounds | None) -> None:
-        """Refuse to go on without bounds where they are needed."""
+        """Refuse missing bounds where they are needed."""
         if bounds is None and self.needs_bounds:
             raise ConfigError(
                 f"{_name(self)} must know the smallest and largest value of an input: give the subject "
@@ -130,7 +130,7 @@ class Variation(ABC):
         return OneOf((*_parts(self, OneOf), *_parts(other, OneOf)))
 
     def __canonical__(self) -> dict[str, Any]:
-        """As a Finding records it; with the code, so that a variation that is written anew is not taken for it."""
+        """As a Finding records it; with the code, so that a variation whose code changed is not taken for it."""
         options = {field.name: canonical(getattr(self, field.name)) for field in fields(self)}
         return {"is": canonical(type(self)), "code": class_code(type(self)), **options}
 

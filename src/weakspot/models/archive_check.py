@@ -1,4 +1,4 @@
-"""A `torch.export` archive, written anew from what is harmless: a graph of known operators, and its tensors.
+"""A `torch.export` archive, rewritten from what is harmless: a graph of known operators, and its tensors.
 
 `torch.export.load` evaluates sizes as Python, compiles names into source code, looks operators up by any name below
 `torch`, imports what describes inputs and outputs, and unpickles what is not a tensor. So an archive is read here

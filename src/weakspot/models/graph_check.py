@@ -1,4 +1,4 @@
-"""The graph in an archive of `torch.export`, written anew from what is known to be harmless.
+"""The graph in an archive of `torch.export`, rewritten from what is known to be harmless.
 
 torch turns much of a graph's text into Python: names of nodes, inputs and weights go into source code that is
 compiled, sizes are evaluated, operators are looked up by any name below `torch`, the types of inputs and outputs

@@ -1,7 +1,7 @@
 """Sizes in an archive of `torch.export`: arithmetic on named sizes, as torch writes it.
 
 torch hands these expressions to sympy, and sympy evaluates them as Python. So they are parsed here without being
-evaluated, every part must be one of the few that sizes need, and torch gets what is written anew from these parts.
+evaluated, every part must be one of the few that sizes need, and torch gets what is rewritten from these parts.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """The members of a zip that torch wrote: stored as they are, each once, all below one folder.
 
-Readers of zips differ where a name stands twice or two places tell it differently, and compressed members can be
+Readers of zips differ where a name is there twice, or differs between two places, and compressed members can be
 much larger than the file. torch writes none of this, so a file that has it is refused.
 """
 

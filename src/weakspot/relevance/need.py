@@ -38,7 +38,7 @@ class LayerRelevance(Attribution):
         task: Task,
         targets: Tensor | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """One forward pass under observation, and one way back."""
+        """One watched forward pass, and one backward pass."""
         start = self.start or default_start(task)
         wanted = [_asked(point) for point in points]
         with (

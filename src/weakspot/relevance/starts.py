@@ -43,7 +43,7 @@ class ForClass:
 
 @dataclass(frozen=True)
 class ClassContrast:
-    """What speaks for one class rather than another: logit of `index` − logit of `other`."""
+    """Why one class rather than another: logit of `index` − logit of `other`."""
 
     index: int | Tensor
     other: int | Tensor

@@ -11,7 +11,7 @@ _AT_ONCE = 1024
 
 
 class CachedSource:
-    """All samples of a source in memory, on a GPU if told so, where further training then finds them.
+    """All samples of a source in memory, on a GPU if chosen, for training there.
 
     source: read once, from the first sample to the last.
     device: where inputs and targets are kept.

@@ -1,4 +1,4 @@
-"""What came of retraining, told: one row per method, repeat and root-cause cluster, and what the differences allow."""
+"""The Finding of retraining: a row per method, repeat and root-cause cluster, and the verdicts on the differences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

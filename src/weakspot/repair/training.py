@@ -97,7 +97,7 @@ def retrained(
     loss: of outputs and targets; by default cross-entropy for classes, binary cross-entropy for labels, squared error
         for numbers, each on logits where there are any.
     validation: samples that are not trained on; the loss on them says when to stop and whose weights to keep. Take some
-        that the model was never trained on, see `held_out`: those it knows by heart favour the weights it had.
+        that the model was never trained on, see `held_out`: on memorised samples, the old weights look best.
     train: trains in place of all this, see `TrainFunction`.
     checkpoints: a folder; after an interruption the same call resumes after the last whole epoch and ends with the same
         weights. It does nothing for a `train` of your own.
@@ -211,7 +211,7 @@ class _Training:
         return torch.optim.SGD(parameters, how.learning_rate, momentum=how.momentum, weight_decay=how.weight_decay)
 
     def _epoch(self, number: int, optimiser: torch.optim.Optimizer) -> None:
-        """Once over all data; what is drawn depends on seed and epoch alone, so that a training can go on anywhere."""
+        """Once over all data; what is drawn depends on seed and epoch alone, so that training can resume."""
         torch.manual_seed(int(np.random.SeedSequence([self.recipe.seed, number]).generate_state(1)[0]))
         self.model.train()
         rng = np.random.default_rng([self.recipe.seed, number])

@@ -156,6 +156,6 @@ def _checked(predictions: ArrayLike) -> Integers:
     checked = checked.astype(np.int64, copy=False)
     if not (checked >= 0).any(1).all():
         raise DataError(
-            "expected at least one prediction per input, got none for some; −1 stands for a look that was not taken"
+            "expected at least one prediction per input, got none for some; −1 means a look that was not taken"
         )
     return checked
