@@ -6,7 +6,7 @@ python examples/lesions.py
 import tempfile
 from pathlib import Path
 
-from weakspot import Execution, Run, Subject
+from weakspot import ExecutionOptions, Run, Subject
 from weakspot.core.plan import Plan
 from weakspot.core.source import Subset
 from weakspot.data import phantom
@@ -19,7 +19,7 @@ def main() -> None:
     steps = steps_for({"lesions": {"fit": "validation", "samples": 8, "epochs": 10, "folds": 2}})
     with tempfile.TemporaryDirectory() as folder:
         run = Run.create(Path(folder) / "run")
-        Plan.of(steps).run(subject, data, run, execution=Execution(batch_size=4))
+        Plan.of(steps).run(subject, data, run, execution=ExecutionOptions(batch_size=4))
         scored = run["lesions.scores"]
     print(f"{scored.summary['lesions']} lesions; area under the accuracy-confidence curve {scored.summary['area']}")
     print(f"calibrated: {scored.summary['calibrated'].about}; those most probably false:")

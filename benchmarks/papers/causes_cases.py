@@ -22,7 +22,7 @@ from torch.nn import functional as F
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import machine, read_rows
 
-from weakspot import Execution, Finding, Run, Subject, examine
+from weakspot import ExecutionOptions, Finding, Run, Subject, examine
 from weakspot.causes.room import steps
 from weakspot.core.plan import Plan
 from weakspot.core.source import Source, Subset
@@ -107,7 +107,7 @@ def chosen(case: Case, budget: int) -> tuple[Finding, Finding, float | None]:
     """Root causes of the test set, the unsafe set of the pool, and which keypoint errors are wrong."""
     asked = steps({**case.options, "select": {"from": "pool", "budget": budget}})
     with tempfile.TemporaryDirectory() as folder:
-        run, how = Run.create(Path(folder) / "run"), Execution(batch_size=128)
+        run, how = Run.create(Path(folder) / "run"), ExecutionOptions(batch_size=128)
         errors, causes, unsafe = Plan.of(asked).run(case.subject, case.data, run, execution=how)
     limit = errors.summary.get("threshold")
     return causes, unsafe, None if limit is None else float(limit.value)
@@ -115,13 +115,13 @@ def chosen(case: Case, budget: int) -> tuple[Finding, Finding, float | None]:
 
 def figure(subject: Subject, source: Source) -> float:
     """Accuracy, or the mean error of each sample's worst keypoint."""
-    told = examine(subject, source, [Predictions()], execution=Execution(batch_size=512))[0].summary
+    told = examine(subject, source, [Predictions()], execution=ExecutionOptions(batch_size=512))[0].summary
     return round(float(told["accuracy" if "accuracy" in told else "error"].value), 4)
 
 
 def failing(case: Case, source: Source, threshold: float | None) -> float:
     """The share of the samples that the net fails on."""
-    table = examine(case.subject, source, [Predictions()], execution=Execution(batch_size=512))[0].table
+    table = examine(case.subject, source, [Predictions()], execution=ExecutionOptions(batch_size=512))[0].table
     assert table is not None
     if threshold is None:
         return round(1 - float(np.mean(table["correct"].to_numpy(zero_copy_only=False))), 4)

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import machine
 
-from weakspot import Execution, Finding, Subject, examine
+from weakspot import ExecutionOptions, Finding, Subject, examine
 from weakspot.classes import pair_values
 from weakspot.classes.coverage_probes import CRITERIA, ClassCoverage, ClassGauge, ClassRanges
 from weakspot.classes.probes import ClassPairs
@@ -39,7 +39,7 @@ def study(
 
     planted: which pairs of classes were made to come together.
     """
-    how = Execution(batch_size=_BATCH)
+    how = ExecutionOptions(batch_size=_BATCH)
     pairs = [ClassPairs(thumbnail=0, pictures=0, replicates=0, **options) for options in TAPS.values()]
     findings = examine(subject, test, pairs, execution=how)
     outputs, targets = answers(subject, test)
@@ -65,7 +65,7 @@ def pair_figures(finding: Finding) -> dict[str, Any]:
 
 def separation(subject: Subject, test: Source, train: Source) -> dict[str, Any]:
     """RQ1a and RQ1b: what coverage tells of the classes, by training images, and ranges profiled on them."""
-    how = Execution(batch_size=_BATCH)
+    how = ExecutionOptions(batch_size=_BATCH)
     coverage, ranges = examine(subject, train, [ClassCoverage(), ClassRanges()], execution=how)
     gauge = examine(subject, test, [ClassGauge(ranges=ranges)], execution=how)[0]
     return {

@@ -33,7 +33,7 @@ from measuring import machine
 
 from weakspot import Plan, Run, Step
 from weakspot.attacks import Attack, Attacked, Bim, CarliniWagner, Fgsm, GaussianNoise, Jsma, RelevantNoise, Together
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import Source, limited
 from weakspot.coverage.importance import ImportanceDrivenCoverage
 from weakspot.coverage.neurons import KMultisection, NeuronCoverage
@@ -44,7 +44,7 @@ NEURONS = (6, 8, 10, 12)
 TABLE_3 = ("original", "S", "DI")
 QUIET: dict[str, Any] = {"thumbnail": 0, "holes": 0}
 KEY = ("network", "set", "seed", "criterion", "layers", "neurons", "classes")
-HOW = Execution(batch_size=1000, shard_size=10_000)
+HOW = ExecutionOptions(batch_size=1000, shard_size=10_000)
 OF_SECTIONS = {"KMNC": "coverage", "NBC": "boundary_coverage", "SNAC": "strong_coverage"}
 
 

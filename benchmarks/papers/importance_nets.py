@@ -28,7 +28,7 @@ import steering_nets
 from measuring import SHARED, machine
 
 from weakspot import Subject, examine
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import Source
 from weakspot.coverage.traces import LayerTraces
 from weakspot.data.sources import ArraySource
@@ -178,7 +178,7 @@ def trained(device: str) -> ConvNet:
 
 def performance(subject: Subject, source: Source) -> float:
     """Accuracy in percent, or the mean squared error."""
-    how = Execution(batch_size=1000)
+    how = ExecutionOptions(batch_size=1000)
     if subject.task == "regression":
         found = examine(subject, source, [SquaredError()], execution=how)[0]
         return float(found.summary["mean_squared_error"].value)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.attacks import Attack, Attacked, GaussianNoise, RelevantNoise
 from weakspot.attacks.attack import Case as Batch
 from weakspot.attacks.noise import random_pixels
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import limited
 from weakspot.coverage.importance import NeuronImportance
 from weakspot.coverage.traces import LayerTraces
@@ -45,7 +45,7 @@ TABLE_2 = {
 }  # fmt: skip
 """Published distances: random neurons, important neurons."""
 DRAWS = 5
-HOW = Execution(batch_size=1000, shard_size=10_000)
+HOW = ExecutionOptions(batch_size=1000, shard_size=10_000)
 BLUE, RED = (90, 120, 170), (220, 60, 40)
 
 

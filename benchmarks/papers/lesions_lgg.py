@@ -26,7 +26,7 @@ import torch
 from lesions_tables import device_named, fit_and_score, load_scores, write_studies
 from measuring import SHARED, architectures, machine, write
 
-from weakspot import Execution, Finding, Subject, examine
+from weakspot import ExecutionOptions, Finding, Subject, examine
 from weakspot.core.digest import digest
 from weakspot.core.observation import Batch
 from weakspot.lesions.cases import dice
@@ -123,7 +123,7 @@ def sample(options: argparse.Namespace) -> None:
                 continue
             source = LggVolumes(patients_in(fold, part)[: options.patients])
             probe = Lesions(samples=options.samples)
-            how = Execution(batch_size=1, workers=0)
+            how = ExecutionOptions(batch_size=1, workers=0)
             (finding,) = examine(subject(fold, options.device), source, [probe], execution=how)
             finding.save(kept)
             print(f"fold {fold} {part}: {finding.table.num_rows} lesions", flush=True)

@@ -26,7 +26,7 @@ from lesions_tables import device_named, fit_and_score, load_scores, rounded, wr
 from lesions_unet import UNet3d, UNetRecipe, train_unet
 from measuring import machine, write
 
-from weakspot import Execution, Finding, Subject, examine
+from weakspot import ExecutionOptions, Finding, Subject, examine
 from weakspot.lesions.analysis import scored_fold
 from weakspot.lesions.lesion_model import METHODS
 from weakspot.lesions.lesion_set import LesionSet
@@ -139,7 +139,7 @@ def sample(options: argparse.Namespace) -> None:
                 net, task="segmentation", classes=("background", "lesion"), scores="logits", device=options.device
             )
             probe = Lesions(samples=options.samples, threshold=options.threshold)
-            (finding,) = examine(subject, source, [probe], execution=Execution(batch_size=1, workers=0))
+            (finding,) = examine(subject, source, [probe], execution=ExecutionOptions(batch_size=1, workers=0))
             replace(finding, provenance={**finding.provenance, "epochs": epochs}).save(kept)
             row = sampled_row(finding, fold, part, epochs, options.seed)
             if part == "empty":

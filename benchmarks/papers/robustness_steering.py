@@ -27,7 +27,7 @@ import steering_nets
 from measuring import machine, read_rows, write_rows
 
 from weakspot import Finding, Plan, Run, Step, Subject
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import Source
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Fog, Neighbour, Rain
@@ -80,7 +80,7 @@ def detector(threshold: float, tolerance: float, seed: int, looks: int) -> Step:
 def found(subject: Subject, data: dict[str, Source], run: Run, steps: Mapping[Any, Step]) -> dict[Any, Finding]:
     """The Findings of some steps, by the same keys."""
     plan = Plan.of(list(steps.values()))
-    findings = plan.run(subject, data, run, execution=Execution(batch_size=128, shard_size=2048))
+    findings = plan.run(subject, data, run, execution=ExecutionOptions(batch_size=128, shard_size=2048))
     by_step = {step.key: finding for step, finding in zip(plan.steps, findings, strict=True)}
     return {key: by_step[step.key] for key, step in steps.items()}
 

@@ -22,7 +22,7 @@ from importance_nets import convnet, images
 from measuring import SHARED, architectures, machine, read_rows, write_rows
 
 from weakspot import Finding, Plan, Run, Step, Subject
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import Source, limited
 from weakspot.robustness import DetectorEvaluation, MethodOutput, NeighbourAccuracy, quantile_threshold
 from weakspot.robustness.metrics_detection import metrics_table
@@ -65,7 +65,7 @@ def rows(subject: Subject, data: dict[str, Source], seed: int, looks: int) -> It
     }
     plan = Plan.of([*judged.values(), *shared.values()])
     with tempfile.TemporaryDirectory() as folder:
-        how = Execution(batch_size=500, shard_size=5000)
+        how = ExecutionOptions(batch_size=500, shard_size=5000)
         findings = plan.run(subject, few, Run.create(Path(folder) / "run"), execution=how)
         found = {step.key: finding for step, finding in zip(plan.steps, findings, strict=True)}
         for threshold in thresholds:

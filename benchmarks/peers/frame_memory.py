@@ -28,7 +28,7 @@ def peak_while(images: int) -> int:
     import numpy as np
     import torch
 
-    from weakspot import Execution, Plan, Run, Subject
+    from weakspot import ExecutionOptions, Plan, Run, Subject
     from weakspot.coverage.room import steps as coverage
     from weakspot.data import digits
     from weakspot.data.sources import ArraySource
@@ -52,7 +52,9 @@ def peak_while(images: int) -> int:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        plan.run(subject, {"train": source, "test": source}, Run.create(Path(folder) / "run"), execution=Execution())
+        plan.run(
+            subject, {"train": source, "test": source}, Run.create(Path(folder) / "run"), execution=ExecutionOptions()
+        )
         done.set()
         watcher.join()
         return peak[0]

@@ -16,8 +16,9 @@ from measuring import architectures, interleaved, machine, ratio, write
 
 from weakspot.classes.probes import ClassPairs
 from weakspot.core.examine import observe_batches
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution, Job
+from weakspot.core.job import Job
 from weakspot.core.progress import Silent
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Recorder
@@ -53,9 +54,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as work:
         probes = [NeuronCoverage(), KMultisection(ranges=ranges)]
-        both = Job(subject, source, probes, Execution(batch_size=BATCH), Path(work))
-        alone = Job(subject, source, probes[1:], Execution(batch_size=BATCH), Path(work))
-        pairs = Job(subject, source, [ClassPairs()], Execution(batch_size=BATCH), Path(work))
+        both = Job(subject, source, probes, ExecutionOptions(batch_size=BATCH), Path(work))
+        alone = Job(subject, source, probes[1:], ExecutionOptions(batch_size=BATCH), Path(work))
+        pairs = Job(subject, source, [ClassPairs()], ExecutionOptions(batch_size=BATCH), Path(work))
 
         def observe(job: Job) -> None:
             writers = [writer for probe in job.probes for writer in probe.begin_shard(Path(work))]

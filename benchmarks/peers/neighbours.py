@@ -25,7 +25,7 @@ from measuring import SHARED, architectures, interleaved, keep_memory, machine, 
 from PIL import Image
 
 from weakspot import Subject, examine
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Neighbour, Rotate, Shift
 from weakspot.robustness import ClassRobustness, NeighbourAccuracy, VariationEffects, WeakPlaces
@@ -70,7 +70,7 @@ def examination(name: str, batch_size: int, options: argparse.Namespace) -> dict
                     net(ready[place % len(ready)][: len(batches[place])])
 
     def examined() -> None:
-        examine(subject, source, [probe], execution=Execution(batch_size=batch_size))
+        examine(subject, source, [probe], execution=ExecutionOptions(batch_size=batch_size))
 
     seconds = interleaved({"bare": bare, "examined": examined}, options.repeats, options.device)
     return {

@@ -24,8 +24,9 @@ from torch import nn
 from weakspot.classes.probes import ClassPairs
 from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.examine import finish, run_job
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution, Job
+from weakspot.core.job import Job
 from weakspot.core.observation import Batch, Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.subject import Subject
@@ -105,11 +106,11 @@ def speed(engine: RayEngine, images: int, repeats: int) -> tuple[list[tuple], fl
     shard = max(64, images // 16)
 
     def job_of(threads):
-        how = Execution(batch_size=64, shard_size=shard, workers=1, threads=threads)
+        how = ExecutionOptions(batch_size=64, shard_size=shard, workers=1, threads=threads)
         return lambda work: Job(subject, data, questions(), how, work)
 
     begun = time.perf_counter()
-    timed(lambda work: Job(subject, svhn(128), questions(), Execution(64, 64, 1, threads=1), work), engine)
+    timed(lambda work: Job(subject, svhn(128), questions(), ExecutionOptions(64, 64, 1, threads=1), work), engine)
     started = time.perf_counter() - begun
     kinds = {
         "two workers": (engine, 1),
@@ -135,7 +136,7 @@ def overhead(engine: RayEngine) -> tuple[list[tuple], Costs, float]:
     """Of a shard that is no work: the driver's processor, the wall, fetching, merging."""
     subject, small, count = Subject(Nothing(), classes=10), 8, 400
     data = Made(small * count, size=8)
-    how = Execution(batch_size=small, shard_size=small, workers=0, threads=1)
+    how = ExecutionOptions(batch_size=small, shard_size=small, workers=0, threads=1)
     seconds, processor = [], []
     for _ in range(2):
         before = time.process_time()
@@ -174,7 +175,7 @@ def fetching(engine: RayEngine) -> float:
     touch = Path.touch
     Path.touch = lambda path: None if ".probe-" in path.name else touch(path)
     try:
-        how = Execution(batch_size=64, shard_size=512, workers=0, threads=1)
+        how = ExecutionOptions(batch_size=64, shard_size=512, workers=0, threads=1)
         seconds, job = timed(lambda work: Job(Subject(Nothing(), classes=10), Made(8192), [Heavy()], how, work), engine)
         size = sum(path.stat().st_size for path in job.probe_folder(0).rglob("*") if path.is_file())
         return size / max(1e-9, seconds - engine.busy_seconds / 2)
@@ -211,7 +212,7 @@ def resident(process: int) -> int:
 
 def memory(engine: RayEngine, images: int) -> list[tuple]:
     subject = Subject(net(), classes=10, scores="logits")
-    how, rows = Execution(batch_size=64, shard_size=128, workers=1, threads=1), []
+    how, rows = ExecutionOptions(batch_size=64, shard_size=128, workers=1, threads=1), []
     asked = [NeuronCoverage(), ClassPairs(), NeighbourAccuracy(looks=1)]
     timed(lambda work: Job(subject, Made(images), asked, how, work), engine)
     workers = [member.about["process"] for member in engine._crew.members.values()]

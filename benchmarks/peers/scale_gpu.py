@@ -24,8 +24,9 @@ import torch
 from measuring import SHARED, architectures, interleaved, machine, ratio, write
 
 from weakspot.core.examine import observe_batches, run_job
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution, Job
+from weakspot.core.job import Job
 from weakspot.core.plan import Plan
 from weakspot.core.progress import Silent
 from weakspot.core.run import Run
@@ -60,7 +61,7 @@ def _taken(stored: Mapping[str, np.ndarray], split: str, count: int) -> ArraySou
 def found_by(plan: Plan, asked: Subject, sources: dict[str, ArraySource], batch: int) -> dict[str, Finding]:
     """The Findings of the whole plan, by the steps' keys."""
     with tempfile.TemporaryDirectory() as folder:
-        made = plan.run(asked, sources, Run.create(Path(folder) / "run"), execution=Execution(batch_size=batch))
+        made = plan.run(asked, sources, Run.create(Path(folder) / "run"), execution=ExecutionOptions(batch_size=batch))
         return {step.key: _in_memory(finding) for step, finding in zip(plan.steps, made, strict=True)}
 
 
@@ -73,7 +74,7 @@ def speed(name: str, options: argparse.Namespace, *, batch: int, cuda_graphs: bo
     examined = subject(name, options.device, cuda_graphs=cuda_graphs)
     found = found_by(plan, examined, {**sources, "test": data(0, 64)["test"]}, batch)
     steps = [step for step in plan.passes()[-1].steps if step.split == "test"]
-    probes, how = [step.build(found) for step in steps], Execution(batch_size=batch, shard_size=options.images)
+    probes, how = [step.build(found) for step in steps], ExecutionOptions(batch_size=batch, shard_size=options.images)
     test = sources["test"]
     places = range(0, len(test.ids), batch)
     with tempfile.TemporaryDirectory() as work, examined.borrowed():

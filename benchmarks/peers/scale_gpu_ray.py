@@ -20,8 +20,8 @@ from measuring import interleaved, machine, ratio, write
 from scale_gpu import CRITERIA, data, subject
 
 from weakspot.core.engine import Engine, peak_memory
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.core.subject import Subject
@@ -40,7 +40,7 @@ class Asked:
     def __init__(self, options: argparse.Namespace, model: Subject):
         self.plan = Plan.of(steps_for({"coverage": COVERAGE, "robustness": {"looks": options.looks}}))
         self._model = model
-        self._how = Execution(options.batch, options.shard_size, workers=1, threads=1)
+        self._how = ExecutionOptions(options.batch, options.shard_size, workers=1, threads=1)
 
     def of(self, sources: dict[str, ArraySource], engine: Engine | None = None) -> dict[str, Finding]:
         """Its Findings, by their names."""

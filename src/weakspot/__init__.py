@@ -9,10 +9,10 @@ from weakspot._version import __version__
 from weakspot.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from weakspot.core.driver import examine
     from weakspot.core.errors import WeakspotError
-    from weakspot.core.examine import examine
+    from weakspot.core.execution_options import ExecutionOptions
     from weakspot.core.finding import Estimate, Finding, Picture
-    from weakspot.core.job import Execution
     from weakspot.core.needs import Attribution, Needs
     from weakspot.core.observation import Observation
     from weakspot.core.outputs import Outputs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attribution",
     "Estimate",
-    "Execution",
+    "ExecutionOptions",
     "Finding",
     "LogicalOr",
     "Max",
@@ -53,9 +53,9 @@ __getattr__, __dir__ = lazy_names(
     "weakspot",
     {
         "core.errors": "WeakspotError",
-        "core.examine": "examine",
+        "core.driver": "examine",
         "core.finding": "Estimate Finding Picture",
-        "core.job": "Execution",
+        "core.execution_options": "ExecutionOptions",
         "core.needs": "Attribution Needs",
         "core.observation": "Observation",
         "core.outputs": "Outputs",

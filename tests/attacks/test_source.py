@@ -26,8 +26,8 @@ from weakspot.attacks import (
     jsma,
 )
 from weakspot.attacks.outcome import Outcome
+from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError, RunError, SubjectError
-from weakspot.core.examine import examine
 from weakspot.core.source import Subset
 from weakspot.core.subject import Subject
 from weakspot.data import digits

@@ -12,8 +12,8 @@ from weakspot.causes.heat_maps import stored, summed_positions
 from weakspot.causes.probes import RootCauses
 from weakspot.causes.reclustering import recluster
 from weakspot.core.errors import ConfigError
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.data.sources import ArraySource
@@ -104,7 +104,7 @@ def test_only_wrong_images_pass_the_model(net, test_data, errors):
 
 
 def test_the_rules_agree_for_any_batches_to_rounding(subject, test_data, errors, finding):
-    other = found(subject, test_data, errors, keep="all", execution=Execution(batch_size=7, shard_size=11))
+    other = found(subject, test_data, errors, keep="all", execution=ExecutionOptions(batch_size=7, shard_size=11))
     for number in range(4):
         name = f"distances-{number:02d}"
         assert np.allclose(other.arrays[name], finding.arrays[name], rtol=1e-4)

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from tests.references import classes as reference
-from weakspot import Execution, Finding, Plan, Run, Subject, examine
+from weakspot import ExecutionOptions, Finding, Plan, Run, Subject, examine
 from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge, ClassRanges
 from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.probes import ClassPairs, ImagesToLabel
@@ -19,7 +19,7 @@ from weakspot.data.sources import ArraySource
 from weakspot.laws import LAWS, Trial
 
 CLASSES = ("cat", "dog", "car", "bus")
-QUICK = Execution(batch_size=32, shard_size=64, workers=0)
+QUICK = ExecutionOptions(batch_size=32, shard_size=64, workers=0)
 
 
 class Net(nn.Module):

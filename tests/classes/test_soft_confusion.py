@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tests.references import classes as reference
-from weakspot import Execution, Finding, Plan, Run, Subject, examine
+from weakspot import ExecutionOptions, Finding, Plan, Run, Subject, examine
 from weakspot.classes import (
     class_members,
     confusion_errors,
@@ -22,7 +22,7 @@ from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.data.sources import ArraySource
 from weakspot.laws import LAWS, Trial
 
-CLASSES, QUICK = ("cat", "dog", "car", "bus", "van"), Execution(batch_size=32, shard_size=64, workers=0)
+CLASSES, QUICK = ("cat", "dog", "car", "bus", "van"), ExecutionOptions(batch_size=32, shard_size=64, workers=0)
 TASKS = ("classification", "multilabel")
 
 

@@ -62,7 +62,7 @@ def test_skipped_it_is_listed_and_the_rest_is_examined(config):
 def test_another_word_than_stop_and_skip_is_refused(config):
     refused = invoke("examine", config, "--on-bad-sample", "ignore")
     assert isinstance(refused.exception, ConfigError)
-    assert "on_bad_sample is 'ignore': choose 'stop' or 'skip'" in str(refused.exception)
+    assert "on_bad_sample is 'ignore', expected 'stop' or 'skip'" in str(refused.exception)
 
 
 def test_a_faster_way_is_noted_in_the_finding(config):

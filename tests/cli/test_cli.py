@@ -403,6 +403,33 @@ def test_what_is_wrong_with_a_file_is_said_without_a_trace_back(weakspot, projec
     assert re.search(message.replace("MODULE", project.module), err.replace("\n", " ")), err
 
 
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{batch_size: 0}", "execution: batch_size is 0: expected 1 or more"),
+        ("{batch_size: many}", "execution: batch_size is 'many', expected a whole number"),
+        ("{batchsize: 3}", "execution has no option 'batchsize'; did you mean 'batch_size'?"),
+        ("{engine: spark}", "execution: engine is 'spark', expected 'local' or 'ray'"),
+        ("{engine_workers: 2}", "execution: engine_workers is for the engine ray: add engine ray"),
+        ("3", "execution is 3: expected a mapping such as {batch_size: 16}"),
+    ],
+)
+def test_what_is_wrong_with_the_execution_is_said_with_its_line(weakspot, project, entry, message):
+    lines = project.file.read_text().splitlines()
+    project.file.write_text("\n".join([*lines, f"execution: {entry}", ""]))
+    code, out, err = weakspot("examine", project.file)
+    assert (code, out) == (2, "")
+    assert f"weakspot.yaml:{len(lines) + 1}: {message}" in err
+
+
+def test_the_command_line_goes_before_the_execution_of_the_file(weakspot, project):
+    text = project.file.read_text()
+    project.file.write_text(text + "\nexecution: {batch_size: 3, shard_size: 6}\n")
+    assert weakspot("examine", project.file, "--batch-size", 2, "--quiet")[0] == 0
+    execution = Run.open(project.run)["coverage.neuron_coverage"].provenance["execution"]
+    assert (execution["batch_size"], execution["shard_size"]) == (2, 6)
+
+
 def test_a_file_that_is_not_there(weakspot, tmp_path):
     code, out, err = weakspot("examine", tmp_path / "weakspot.yaml")
     assert (code, out) == (2, "")
@@ -507,7 +534,7 @@ def test_control_c_leaves_a_run_that_goes_on(weakspot, tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert (ended.returncode, ended.stdout) == (130, "")
-    assert ended.stderr.rstrip().endswith("weakspot: stopped; the same command goes on from here")
+    assert ended.stderr.rstrip().endswith("weakspot: stopped; the same command resumes from here")
     assert "Traceback" not in ended.stderr
     run = Path(tmp_path / "runs" / "slow")
     kept = {path.relative_to(run): path.stat().st_mtime_ns for path in run.glob("work/*/shard-*")}

@@ -8,11 +8,11 @@ import pytest
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--engine", "spark"], "the engine 'spark' is not known: choose local or ray"),
-        (["--address", "10.0.0.1:6379"], "--address is for the engine ray: add --engine ray"),
-        (["--engine-workers", "2"], "--engine-workers is for the engine ray"),
-        (["--gpus-per-worker", "0.5"], "--gpus-per-worker is for the engine ray"),
-        (["--engine", "ray", "--engine-workers", "0"], "0 workers can do nothing"),
+        (["--engine", "spark"], "engine is 'spark', expected 'local' or 'ray'"),
+        (["--address", "10.0.0.1:6379"], "address is for the engine ray: add engine ray"),
+        (["--engine-workers", "2"], "engine_workers is for the engine ray"),
+        (["--gpus-per-worker", "0.5"], "gpus_per_worker is for the engine ray"),
+        (["--engine", "ray", "--engine-workers", "0"], "engine_workers is 0: expected 1 or more"),
         (["--threads", "0"], "threads is 0: expected 1 or more"),
     ],
 )

@@ -12,11 +12,11 @@ import torch
 
 from tests.cli.damaging import OF_RUN, make_all
 from weakspot.core.errors import ConfigError, DataError, SubjectError
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.run import Run
 from weakspot.core.source import check_ids
 from weakspot.core.subject import MOST_CLASSES, Subject
-from weakspot.core.threads import settled
+from weakspot.core.threads import pinned
 
 pytestmark = pytest.mark.timeout(120)
 SECRET = b"\x89PNG the secret of another folder"
@@ -267,7 +267,7 @@ def test_more_threads_than_any_machine_has(weakspot, own, option, value):
 def test_threads_that_a_run_from_elsewhere_notes(tmp_path):
     (tmp_path / "execution.json").write_text('{"threads": 100000}')
     with pytest.raises(ConfigError, match="threads is 100000: expected 1024 at most"):
-        settled(Execution(), tmp_path, 1)
+        pinned(ExecutionOptions(), tmp_path, 1)
 
 
 @pytest.mark.parametrize("text", ["a: [" + "0, " * 4_000_000 + "]", "a: 1" + ":1" * 300_000, "- " * 400_000])

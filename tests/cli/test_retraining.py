@@ -122,7 +122,7 @@ def test_interrupted_it_goes_on_and_ends_with_the_same_weights(weakspot, labelle
         patch.setattr("weakspot.cli.progress.Bar.advance", interrupt)
         code, _, err = weakspot("causes", "retrain", file, *FEW)
     assert code == 130
-    assert "stopped; the same command goes on from here" in err
+    assert "stopped; the same command resumes from here" in err
     [kept] = (run.folder / "retraining").iterdir()
     assert json.loads((kept / "progress.json").read_text())["epochs"] == 2
     assert weakspot("causes", "retrain", file, *FEW, "--quiet")[0] == 0

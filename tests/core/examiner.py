@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.core.helpers import After, Counting, Keep, numbered
 from weakspot.core.engine import LocalEngine
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.core.source import limited
@@ -28,7 +28,7 @@ def demo(order):
     plan = Plan.of(steps_for({"coverage": {"kmnc": {"sections": 20}}, "robustness": {"looks": 12}}))
     data = {"train": limited(digits.train(), 240), "test": limited(digits.test(), 240)}
     subject = Subject(NET, classes=10, scores="logits")
-    how = Execution(batch_size=8, shard_size=16, workers=1, threads=1)
+    how = ExecutionOptions(batch_size=8, shard_size=16, workers=1, threads=1)
     with engine(order) as doing:
         plan.run(subject, data, Run.create(order["folder"]), execution=how, engine=doing)
 
@@ -46,7 +46,7 @@ def tiny(order):
     """A few samples, and Findings that replace others."""
     plan = Plan.of([Step.of(After, weight=order["weight"]), Step.of(Keep)])
     data = {"train": numbered(4), "test": numbered(4, prefix="t")}
-    plan.run(Subject(Counting()), data, Run.create(order["folder"]), execution=Execution(2, 2, 0))
+    plan.run(Subject(Counting()), data, Run.create(order["folder"]), execution=ExecutionOptions(2, 2, 0))
 
 
 CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir"}

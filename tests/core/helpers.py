@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weakspot.core.examine import examine
+from weakspot.core.driver import examine
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Estimate, Finding
-from weakspot.core.job import Execution
 from weakspot.core.look import Look, Original
 from weakspot.core.needs import Attribution, Needs
 from weakspot.core.observation import Observation
@@ -60,7 +60,7 @@ def look_at(
     """What a probe with these taps is shown of the inputs."""
     SEEN.clear()
     probe = Grab(taps=taps, attribution=attribution)
-    execution = Execution(batch_size=batch_size, workers=0)
+    execution = ExecutionOptions(batch_size=batch_size, workers=0)
     examine(Subject(model, **options), ArraySource(inputs.numpy()), [probe], execution=execution)
     return list(SEEN)
 

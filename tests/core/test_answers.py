@@ -12,15 +12,15 @@ from tests.core.helpers import After, Counting, Keep, Tally, numbered
 from weakspot.core.answer_book import known_as
 from weakspot.core.answers import OutputCheck, first_inputs, settings
 from weakspot.core.costs import costs
-from weakspot.core.examine import examine
-from weakspot.core.job import Execution
+from weakspot.core.driver import examine
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
 from weakspot.data.sources import ArraySource
 
-HOW = Execution(batch_size=2, shard_size=2, workers=0, threads=1)
+HOW = ExecutionOptions(batch_size=2, shard_size=2, workers=0, threads=1)
 PLAN = Plan.of([Step.of(After), Step.of(Keep)])
 
 
@@ -171,7 +171,7 @@ def test_kept_shards_of_a_call_are_not_gone_on_from_either(tmp_path, monkeypatch
 def test_answers_are_compared_for_equal_settings_only(run):
     """Other threads, devices or versions of torch may round otherwise: then the fingerprint alone decides."""
     work(run, Box())
-    two = Execution(batch_size=2, shard_size=2, workers=0, threads=2)
+    two = ExecutionOptions(batch_size=2, shard_size=2, workers=0, threads=2)
     _, said, seen = work(run, Box(-1.0), how=two)
     assert (said, seen) == ([], 0)
     _, said, _ = work(run, Box(-1.0))
@@ -272,7 +272,7 @@ def test_a_model_that_is_run_another_way_when_it_is_watched_does_not_vary():
 def test_what_it_costs():
     """Beside the pass that lists the layers, one small pass; and one where all is used again."""
     net = Counting()
-    examine(Subject(net), numbered(100), [Tally()], execution=Execution(workers=0))
+    examine(Subject(net), numbered(100), [Tally()], execution=ExecutionOptions(workers=0))
     assert net.batches == [4, 4, 64, 36]
 
 

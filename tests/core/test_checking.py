@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tests.core.helpers import Tally
-from weakspot import Execution, Plan, Run, Step, Subject, examine
+from weakspot import ExecutionOptions, Plan, Run, Step, Subject, examine
 from weakspot.core.errors import BadSample, DataError
 from weakspot.core.observation import Batch
 from weakspot.core.progress import Silent
@@ -16,7 +16,7 @@ from weakspot.core.sample_check import CheckedSource, ValidSubset, usable
 from weakspot.core.source import check_ids
 from weakspot.data.sources import ArraySource
 
-SKIP = Execution(batch_size=4, shard_size=8, workers=0, on_bad_sample="skip")
+SKIP = ExecutionOptions(batch_size=4, shard_size=8, workers=0, on_bad_sample="skip")
 
 
 def inputs(count: int = 20) -> np.ndarray:

@@ -15,7 +15,7 @@ from torch import fx, nn
 
 from tests.core.helpers import Tally, numbered
 from weakspot.core.code import CodeTrace
-from weakspot.core.examine import examine
+from weakspot.core.driver import examine
 from weakspot.core.reach import version_of
 from weakspot.core.subject import Subject
 

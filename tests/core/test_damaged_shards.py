@@ -9,14 +9,14 @@ import pytest
 from tests.core.helpers import Counting, Keep, Tally, numbered
 from weakspot.attacks.store import FolderStore, damaged_parts
 from weakspot.core import examine as frame
+from weakspot.core.driver import examine
 from weakspot.core.errors import RunError
-from weakspot.core.examine import examine
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.progress import Silent
 from weakspot.core.sealed import DIGESTS, damage, seal
 from weakspot.core.subject import Subject
 
-HOW = Execution(batch_size=2, shard_size=3, workers=0, threads=1)
+HOW = ExecutionOptions(batch_size=2, shard_size=3, workers=0, threads=1)
 
 
 class Heard(Silent):

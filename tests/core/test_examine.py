@@ -21,9 +21,10 @@ from tests.core.helpers import (
 )
 from tests.core.test_taps import value_times_gradient
 from weakspot.core.digest import class_code
+from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError, ProbeError, RunError, SubjectError
-from weakspot.core.examine import examine
-from weakspot.core.job import Execution, Shard
+from weakspot.core.execution_options import ExecutionOptions
+from weakspot.core.job import Shard
 from weakspot.core.look import Look, Original
 from weakspot.core.needs import Needs
 from weakspot.core.observation import released_rows
@@ -87,7 +88,7 @@ def _fresh_log():
 
 def run(probes, samples=4, net=None, **execution):
     net = net or Counting()
-    found = examine(Subject(net), numbered(samples), probes, execution=Execution(**{"workers": 0, **execution}))
+    found = examine(Subject(net), numbered(samples), probes, execution=ExecutionOptions(**{"workers": 0, **execution}))
     return net.batches[TRIED:], found
 
 
@@ -209,7 +210,9 @@ def test_a_tally_by_hand():
 
 def test_provenance_says_how_it_came_about():
     subject, source = Subject(Counting()), numbered(5)
-    (found,) = examine(subject, source, [Tally(weight=2.0)], execution=Execution(batch_size=2, shard_size=3, workers=1))
+    (found,) = examine(
+        subject, source, [Tally(weight=2.0)], execution=ExecutionOptions(batch_size=2, shard_size=3, workers=1)
+    )
     said = dict(found.provenance)
     versions = said.pop("versions")
     assert said == {
@@ -234,7 +237,7 @@ def test_provenance_says_how_it_came_about():
 )
 def test_impossible_executions_are_refused(options, message):
     with pytest.raises(ConfigError, match=message):
-        Execution(**options)
+        ExecutionOptions(**options)
 
 
 class Regressors(Tally):
@@ -385,7 +388,7 @@ def test_an_exception_in_a_probe_leaves_the_model_and_the_threads_as_they_were(w
             Subject(net),
             numbered(8),
             [Grab(taps=(Tap("*"), Tap("*", "activated"))), Breaks(where=where)],
-            execution=Execution(batch_size=2, workers=workers),
+            execution=ExecutionOptions(batch_size=2, workers=workers),
         )
     assert {key: value for key, value in everything(net).items() if key != "module 2"} == before
     assert not torch.overrides._get_current_function_mode_stack()
@@ -395,7 +398,7 @@ def test_an_exception_in_a_probe_leaves_the_model_and_the_threads_as_they_were(w
 
 
 def test_finished_shards_survive_an_exception_in_a_later_one(tmp_path):
-    net, how = Counting(), Execution(batch_size=2, shard_size=2, workers=0)
+    net, how = Counting(), ExecutionOptions(batch_size=2, shard_size=2, workers=0)
     with pytest.raises(ZeroDivisionError):
         examine(Subject(net), numbered(8), [Breaks(), Tally()], execution=how, work=tmp_path)
     assert sum(net.batches[TRIED:]) == 6
@@ -410,7 +413,7 @@ def test_finished_shards_survive_an_exception_in_a_later_one(tmp_path):
 
 def test_work_is_not_taken_for_other_work(tmp_path):
     """Another model, other data, options, batches or shards: all begin again."""
-    how = Execution(batch_size=2, shard_size=4, workers=0)
+    how = ExecutionOptions(batch_size=2, shard_size=4, workers=0)
     examine(Subject(Counting()), numbered(8), [Tally()], execution=how, work=tmp_path)
     other = Counting()
     with torch.no_grad():
@@ -419,8 +422,8 @@ def test_work_is_not_taken_for_other_work(tmp_path):
         (other, numbered(8), Tally(), how),
         (Counting(), numbered(8, prefix="t"), Tally(), how),
         (Counting(), numbered(8), Tally(weight=3.0), how),
-        (Counting(), numbered(8), Tally(), Execution(batch_size=4, shard_size=4, workers=0)),
-        (Counting(), numbered(8), Tally(), Execution(batch_size=2, shard_size=8, workers=0)),
+        (Counting(), numbered(8), Tally(), ExecutionOptions(batch_size=4, shard_size=4, workers=0)),
+        (Counting(), numbered(8), Tally(), ExecutionOptions(batch_size=2, shard_size=8, workers=0)),
     ):
         net.batches.clear()
         (found,) = examine(Subject(net), data, [probe], execution=cut, work=tmp_path)
@@ -448,7 +451,7 @@ class Told:
 
 
 def test_progress_is_told_of_every_batch(tmp_path):
-    how = Execution(batch_size=2, shard_size=4, workers=0)
+    how = ExecutionOptions(batch_size=2, shard_size=4, workers=0)
     told = Told()
     with pytest.raises(ZeroDivisionError):
         examine(Subject(Counting()), numbered(9), [Breaks(at="s8")], execution=how, work=tmp_path, progress=told)
@@ -459,7 +462,7 @@ def test_progress_is_told_of_every_batch(tmp_path):
 
 
 def test_progress_of_a_run_that_goes_on_counts_what_is_done(tmp_path):
-    how = Execution(batch_size=2, shard_size=4, workers=0)
+    how = ExecutionOptions(batch_size=2, shard_size=4, workers=0)
     examine(Subject(Counting()), numbered(9), [Tally()], execution=how, work=tmp_path)
     told = Told()
     examine(Subject(Counting()), numbered(9), [Tally()], execution=how, work=tmp_path, progress=told)

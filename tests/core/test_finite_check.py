@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tests.core.helpers import Tally
-from weakspot import Execution, Plan, Run, Step, Subject, examine
+from weakspot import ExecutionOptions, Plan, Run, Step, Subject, examine
 from weakspot.core.errors import SubjectError
 from weakspot.core.finite_check import FiniteCheck, finite_rows
 from weakspot.core.sections import section_numbers
@@ -58,7 +58,7 @@ def test_what_nobody_looks_at_may_be_anything():
 
 def test_finished_shards_stay_and_the_bad_one_leaves_nothing(tmp_path):
     run = Run.create(tmp_path / "run")
-    execution = Execution(batch_size=10, shard_size=40, workers=0)
+    execution = ExecutionOptions(batch_size=10, shard_size=40, workers=0)
     with pytest.raises(SubjectError):
         Plan.of([Step.of(Tally)]).run(
             Subject(Breaks(float("nan"), inside=False)), {"test": source()}, run, execution=execution

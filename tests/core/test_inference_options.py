@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tests.core.helpers import Tally
-from weakspot import Execution, Plan, Run, Step, Subject, examine
+from weakspot import ExecutionOptions, Plan, Run, Step, Subject, examine
 from weakspot.core import speed
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.core.inference_options import disagreement
@@ -89,7 +89,7 @@ def test_compiled_where_nothing_is_taken_from_inside(net, data, monkeypatch):
     monkeypatch.setattr(config, "compile_threads", 1)  # in this process: helpers of torch's would stay
     torch._dynamo.reset()
     subject = Subject(net, compile=True)
-    execution = Execution(batch_size=20)
+    execution = ExecutionOptions(batch_size=20)
     compiled, plain = (examine(s, data, [Tally()], execution=execution)[0] for s in (subject, Subject(net)))
     np.testing.assert_allclose(compiled.arrays["total"], plain.arrays["total"], rtol=1e-4)
     assert measured(compiled)["largest_difference"] < 1e-5

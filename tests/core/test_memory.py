@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tests.core.helpers import Tally
-from weakspot import Execution, Subject, examine
+from weakspot import ExecutionOptions, Subject, examine
 from weakspot.core.errors import SubjectError
 from weakspot.data.sources import ArraySource
 
@@ -53,17 +53,17 @@ def data():
 
 def test_batches_are_halved_until_they_fit_and_it_is_said_each_time(data):
     net, progress = Narrow(most=5), Noted()
-    execution = Execution(batch_size=16, shard_size=32, workers=0)
+    execution = ExecutionOptions(batch_size=16, shard_size=32, workers=0)
     finding = examine(Subject(net), data, [Tally()], execution=execution, progress=progress)[0]
     assert max(net.sizes) == 4
-    assert progress.said == [f"the GPU's memory is too small: going on with batches of {size}" for size in (8, 4)]
+    assert progress.said == [f"the GPU's memory is too small: continuing with batches of {size}" for size in (8, 4)]
     assert progress.done == 50
     assert finding.provenance["execution"]["batch_size"] == 4
 
 
 def test_a_shard_that_is_done_again_counts_once(data):
     net, progress = Narrow(most=5, late=3), Noted()
-    execution = Execution(batch_size=8, shard_size=50, workers=2)
+    execution = ExecutionOptions(batch_size=8, shard_size=50, workers=2)
     finding = examine(Subject(net), data, [Tally()], execution=execution, progress=progress)[0]
     net.most = 99
     exact = examine(Subject(net), data, [Tally()], execution=execution)[0]
@@ -76,4 +76,4 @@ def test_where_one_sample_is_too_much_it_says_what_to_do(data):
     with pytest.raises(
         SubjectError, match=r"one sample alone does not fit .* Tried to allocate 2.00 GiB.*device='cpu'"
     ):
-        examine(Subject(net), data, [Tally()], execution=Execution(batch_size=4))
+        examine(Subject(net), data, [Tally()], execution=ExecutionOptions(batch_size=4))

@@ -10,16 +10,16 @@ import torch
 
 from tests.core.helpers import After, Counting, Keep, Tally, TrainTally, numbered
 from weakspot.core.costs import costs
+from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.examine import examine
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding, verify
-from weakspot.core.job import Execution
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
 
-HOW = Execution(batch_size=2, shard_size=4, workers=0)
+HOW = ExecutionOptions(batch_size=2, shard_size=4, workers=0)
 
 
 def data(train=6, test=5):
@@ -164,7 +164,7 @@ def test_another_cut_of_the_work_does_not_make_it_new(run):
     net, plan = Counting(), Plan.of([Step.of(Tally)])
     work(plan, net, run)
     forwards(net)
-    plan.run(Subject(net), data(), run, execution=Execution(batch_size=3, shard_size=3, workers=0))
+    plan.run(Subject(net), data(), run, execution=ExecutionOptions(batch_size=3, shard_size=3, workers=0))
     assert forwards(net) == counted()
 
 
@@ -266,7 +266,7 @@ class Breaks(Tally):
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_run_goes_on_from_the_last_finished_shard(run, monkeypatch, size):
-    net, how = Counting(), Execution(batch_size=1, shard_size=size, workers=0)
+    net, how = Counting(), ExecutionOptions(batch_size=1, shard_size=size, workers=0)
     plan = Plan.of([Step.of(After), Step.of(Breaks), Step.of(Tally)])
     with pytest.raises(ZeroDivisionError):
         plan.run(Subject(net), data(), run, execution=how)
@@ -286,7 +286,7 @@ def test_killed_while_it_clears_up_it_leaves_no_half_shard_to_go_on_from(run, mo
     """Shards of another, unfinished plan are cleared away too: all of a shard or nothing."""
     net, unfinished = Counting(), Plan.of([Step.of(Breaks)])
     with pytest.raises(ZeroDivisionError):
-        unfinished.run(Subject(net), data(), run, execution=Execution(1, 1, 0))
+        unfinished.run(Subject(net), data(), run, execution=ExecutionOptions(1, 1, 0))
     assert list((run.folder / "work").glob("*/shard-*"))
 
     class Killed(BaseException):
@@ -301,7 +301,7 @@ def test_killed_while_it_clears_up_it_leaves_no_half_shard_to_go_on_from(run, mo
         Plan.of([]).run(Subject(net), data(), run)
     monkeypatch.undo()
     monkeypatch.setattr(Breaks, "broken", False)
-    (found,) = unfinished.run(Subject(net), data(), run, execution=Execution(1, 1, 0))
+    (found,) = unfinished.run(Subject(net), data(), run, execution=ExecutionOptions(1, 1, 0))
     assert found.summary["count"].value == 5
     assert not list(run.folder.glob(".*.partial"))
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.core.helpers import After, Counting, Keep, numbered
 from tests.core.torn import calls_of, cut
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.files import whole_folder, write_text
-from weakspot.core.job import Execution
 from weakspot.core.plan import Plan
 from weakspot.core.progress import Silent
 from weakspot.core.run import Run
@@ -18,7 +18,7 @@ from weakspot.core.subject import Subject
 def examined(folder, weight=1.0):
     plan = Plan.of([Step.of(After, weight=weight), Step.of(Keep)])
     data = {"train": numbered(4), "test": numbered(4, prefix="t")}
-    how = Execution(batch_size=2, shard_size=2, workers=0, threads=1)
+    how = ExecutionOptions(batch_size=2, shard_size=2, workers=0, threads=1)
     plan.run(Subject(Counting()), data, Run.create(folder), execution=how, progress=Silent())
 
 

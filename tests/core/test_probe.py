@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tests.core.helpers import After, Counting, Tally, TrainTally, numbered
+from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, ProbeError
-from weakspot.core.examine import examine
 from weakspot.core.finding import Finding
 from weakspot.core.probe import Probe, Rows, complete_options
 from weakspot.core.state import LogicalOr, Max, Min, Sum, declared, merge_states

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tests.core.helpers import Counting, Keep, numbered
+from weakspot.core.driver import examine
 from weakspot.core.errors import ProbeError, RunError
-from weakspot.core.examine import examine
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution
 from weakspot.core.look import Original
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, RowWriter
@@ -183,7 +183,9 @@ def test_the_index_says_what_the_files_hold(tmp_path):
 def test_rows_of_an_examination_do_not_depend_on_how_it_is_cut(cut):
     net = Counting()
     looks = ((Original(), 3),)
-    (found,) = examine(Subject(net), numbered(7), [Keep(looks=looks)], execution=Execution(**{"workers": 0, **cut}))
+    (found,) = examine(
+        Subject(net), numbered(7), [Keep(looks=looks)], execution=ExecutionOptions(**{"workers": 0, **cut})
+    )
     with torch.no_grad():
         outputs = net(numbered(7).read(np.arange(7)).inputs)
     assert found.arrays["look"].tolist() == [0, 1, 2] * 7

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.core.helpers import Grab, everything, look_at
+from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, SubjectError
-from weakspot.core.examine import examine
 from weakspot.core.look import Original
 from weakspot.core.subject import Subject
 from weakspot.data.sources import ArraySource

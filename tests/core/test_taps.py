@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from tests.core.helpers import SEEN, Grab, everything, look_at, whole_numbers
 from tests.core.test_layers import ByKeyword
+from weakspot.core.driver import examine
 from weakspot.core.errors import ProbeError, SubjectError
-from weakspot.core.examine import examine
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Layout, Tap, Want, channel_means, extremes, wanted
 from weakspot.data.sources import ArraySource

@@ -1,4 +1,4 @@
-"""The number of threads is chosen once, noted where work is begun, and kept by whoever goes on."""
+"""Threads and batch size are chosen once, noted where work is begun, and kept by whoever resumes it."""
 
 import json
 
@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from tests.core.helpers import Counting, Tally, numbered
-from weakspot import Execution, Subject, examine
+from weakspot import ExecutionOptions, Subject, examine
 from weakspot.core.errors import ConfigError
 from weakspot.core.observation import Observation
-from weakspot.core.threads import begun_with, settled, torch_threads
+from weakspot.core.threads import begun_with, note_begun, pinned, torch_threads
 
 SEEN: list[int] = []
 
@@ -30,23 +30,30 @@ class Threads(Tally):
 
 
 def test_what_is_asked_for_goes_first_then_what_was_begun_then_what_is_usual(tmp_path):
-    assert settled(Execution(), tmp_path / "work", 3).threads == 3
-    assert settled(Execution(), tmp_path / "work", 5).threads == 3
-    assert settled(Execution(threads=2), tmp_path / "work", 5).threads == 2
-    assert settled(Execution(), tmp_path / "work", 5).threads == 2
+    work = tmp_path / "work"
+    assert pinned(ExecutionOptions(), work, 3) == ExecutionOptions(threads=3)
+    note_begun(work, ExecutionOptions(threads=3, batch_size=16))
+    assert pinned(ExecutionOptions(), work, 5) == ExecutionOptions(threads=3, batch_size=16)
+    assert pinned(ExecutionOptions(threads=2), work, 5) == ExecutionOptions(threads=2, batch_size=16)
+    assert pinned(ExecutionOptions(batch_size=8), work, 5) == ExecutionOptions(threads=3, batch_size=8)
+    note_begun(work, ExecutionOptions(threads=2, batch_size=8))
+    assert pinned(ExecutionOptions(), work, 5) == ExecutionOptions(threads=2, batch_size=8)
 
 
-@pytest.mark.parametrize("note", ["", "{}", "[]", '{"threads": 0}', '{"threads": "2"}', "\0"])
+@pytest.mark.parametrize("note", ["", "{}", "[]", '{"threads": 0}', '{"threads": "2"}', '{"threads": true}', "\0"])
 def test_a_damaged_note_is_as_none(tmp_path, note):
     (tmp_path / "execution.json").write_text(note)
-    assert begun_with(tmp_path) is None
-    assert settled(Execution(), tmp_path, 4).threads == 4
-    assert json.loads((tmp_path / "execution.json").read_text()) == {"threads": 4}
+    assert begun_with(tmp_path) == {}
+    assert pinned(ExecutionOptions(), tmp_path, 4).threads == 4
+    note_begun(tmp_path, ExecutionOptions(threads=4, batch_size=2))
+    assert json.loads((tmp_path / "execution.json").read_text()) == {"threads": 4, "batch_size": 2}
 
 
 def test_observing_and_finishing_compute_with_that_number_and_it_is_given_back():
     SEEN.clear()
-    finding = examine(Subject(Counting()), numbered(4), [Threads()], execution=Execution(batch_size=2, threads=3))[0]
+    finding = examine(
+        Subject(Counting()), numbered(4), [Threads()], execution=ExecutionOptions(batch_size=2, threads=3)
+    )[0]
     assert SEEN == [3, 3, 3]
     assert torch.get_num_threads() == 1
     assert finding.provenance["execution"]["threads"] == 3
@@ -61,4 +68,4 @@ def test_it_is_given_back_after_an_error_too():
 
 def test_none_is_no_number_of_threads():
     with pytest.raises(ConfigError, match="threads is 0: expected 1 or more"):
-        Execution(threads=0)
+        ExecutionOptions(threads=0)

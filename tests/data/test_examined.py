@@ -12,16 +12,16 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tests.data.files import EIGHT_BITS, saved
 from tests.data.test_folders import ODD, filled
+from weakspot.core.driver import examine
 from weakspot.core.errors import BadSample
-from weakspot.core.examine import examine
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding, verify
-from weakspot.core.job import Execution
 from weakspot.core.subject import Subject
 from weakspot.data.sources import ArraySource, ImageFolder, ImageManifest, LoaderSource, WithMetadata
 from weakspot.repair.probes import Predictions
 
 PNG = EIGHT_BITS["a.png"]
-FEW = Execution(batch_size=3, shard_size=6)
+FEW = ExecutionOptions(batch_size=3, shard_size=6)
 
 
 def subject():

@@ -11,9 +11,9 @@ import torch
 from scipy import ndimage
 
 from tests.data.niftis import affine, data_set, save
+from weakspot.core.driver import examine
 from weakspot.core.errors import BadSample, ConfigError, DataError, RunError
-from weakspot.core.examine import examine
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.subject import Subject
 from weakspot.data.nifti import NiftiFolder, is_nifti_folder
@@ -204,7 +204,7 @@ def test_damaged_cases_can_be_left_out_of_an_examination(tmp_path):
     _resaved("imagesTr/b_0000.nii.gz", _nan)(tmp_path)
     net = torch.nn.Conv3d(1, 2, 1)
     subject = Subject(net, task="segmentation", scores="logits")
-    execution = Execution(batch_size=1, on_bad_sample="skip")
+    execution = ExecutionOptions(batch_size=1, on_bad_sample="skip")
     finding = examine(subject, NiftiFolder(tmp_path), [Met()], execution=execution)[0]
     assert finding.table["id"].to_pylist() == ["a"]
 

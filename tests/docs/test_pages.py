@@ -81,6 +81,8 @@ def test_every_command_and_option_is_documented():
         assert f"weakspot {name}" in reference, f"docs/reference-cli.md does not mention `weakspot {name}`"
         described = "coverage" if name in shared else name
         section = reference.split(f"## `weakspot {described}", 1)[1].split("\n## ", 1)[0]
+        if "(#options-of-an-examination)" in section:
+            section += reference.split("\n## Options of an examination\n", 1)[1].split("\n## ", 1)[0]
         for parameter in command.params:
             for option in parameter.opts:
                 shown = option if option.startswith("-") else option.upper()

@@ -19,7 +19,7 @@ import tests.conftest  # noqa: F401 - sets the token for Ray
 from tests.core.helpers import Keep
 from tests.core.test_kill import Examiner
 from tests.engines.helpers import AtOneInput, contents, samples
-from weakspot import Execution, Subject, examine
+from weakspot import ExecutionOptions, Subject, examine
 from weakspot.engines import RayEngine
 from weakspot.engines.schedule import Patience
 
@@ -67,7 +67,7 @@ def _moment(chance, took):
 def _address(engine, folder):
     import ray
 
-    how = Execution(batch_size=4, shard_size=8, workers=0, threads=1)
+    how = ExecutionOptions(batch_size=4, shard_size=8, workers=0, threads=1)
     examine(Subject(AtOneInput(folder)), samples(8), [Keep()], execution=how, engine=engine)
     return ray.get_runtime_context().gcs_address
 
@@ -85,7 +85,7 @@ def kill_workers(count, seed=0):
     """One run of which so many workers are killed, one after another at random moments; one line for all of them."""
     with tempfile.TemporaryDirectory() as folder, RayEngine(workers=2, patience=Patience(attempts=count)) as engine:
         net, data = AtOneInput(Path(folder), pause=0.05), samples(4000)
-        how = Execution(batch_size=4, shard_size=8, workers=0, threads=1)
+        how = ExecutionOptions(batch_size=4, shard_size=8, workers=0, threads=1)
         expected = examine(Subject(AtOneInput(Path(folder))), data, [Keep()], execution=how)[0]
         killer = _Killer(engine, count, random.Random(seed))
         killer.start()

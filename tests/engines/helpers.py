@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from weakspot.core.engine import LocalEngine
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.core.source import limited
@@ -21,7 +21,7 @@ from weakspot.registry import steps_for
 
 SPECIAL = 99.0
 """The input at which the nets below do what they do."""
-HOW = Execution(batch_size=4, shard_size=8, workers=0, threads=1)
+HOW = ExecutionOptions(batch_size=4, shard_size=8, workers=0, threads=1)
 
 
 def family() -> list[int]:
@@ -174,7 +174,7 @@ QUESTIONS = {
 def several_rooms(folder, *, net, engine=None, threads=1, count=64, progress=None):
     """Questions of three rooms to the embedded net; every byte that the Run keeps."""
     data = {"train": limited(digits.train(), count), "test": limited(digits.test(), count)}
-    how = Execution(batch_size=8, shard_size=8, workers=1, threads=threads)
+    how = ExecutionOptions(batch_size=8, shard_size=8, workers=1, threads=threads)
     subject = Subject(net, classes=10, scores="logits")
     Plan.of(steps_for(QUESTIONS)).run(
         subject, data, Run.create(folder), execution=how, engine=engine, progress=progress

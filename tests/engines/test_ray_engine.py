@@ -28,7 +28,7 @@ from tests.engines.helpers import (
     samples,
     several_rooms,
 )
-from weakspot import Execution, Subject, examine
+from weakspot import ExecutionOptions, Subject, examine
 from weakspot.cli.error_attribution import user_error
 from weakspot.core.costs import costs
 from weakspot.core.errors import BadSample, ConfigError, SubjectError
@@ -159,10 +159,10 @@ def test_an_error_in_the_users_code_is_told_with_its_place(engine, tmp_path):
 
 def test_smaller_batches_are_told_and_noted_as_in_one_process(engine):
     data = ArraySource(samples(64)._inputs[:, [0, 1, 2, 0]])
-    execution, progress = Execution(batch_size=16, shard_size=32, workers=0, threads=1), Noted()
+    execution, progress = ExecutionOptions(batch_size=16, shard_size=32, workers=0, threads=1), Noted()
     found = examine(Subject(Narrow(5)), data, [Tally()], execution=execution, engine=engine, progress=progress)[0]
     assert found.provenance["execution"]["batch_size"] == 4
-    assert progress.said == [f"the GPU's memory is too small: going on with batches of {size}" for size in (8, 4)]
+    assert progress.said == [f"the GPU's memory is too small: continuing with batches of {size}" for size in (8, 4)]
     assert progress.done == 64
 
 
@@ -197,7 +197,7 @@ def test_model_and_data_travel_once_and_messages_are_small(engine, tmp_path, mon
     monkeypatch.setattr(dispatch.Dispatch, "_hand_over", weigh)
     monkeypatch.setattr(RayEngine, "_put", lambda self, told, thing: puts.append(told) or put(self, told, thing))
     net = torch.nn.Linear(3, 300_000)
-    how = Execution(batch_size=4, shard_size=4, workers=0, threads=1)
+    how = ExecutionOptions(batch_size=4, shard_size=4, workers=0, threads=1)
     subject, data = Subject(net), samples(40)
     for weight in (1.0, 2.0):
         examine(subject, data, [Tally(weight=weight)], execution=how, engine=engine)

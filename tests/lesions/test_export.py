@@ -12,9 +12,9 @@ from PIL import Image
 from torch import nn
 
 from tests.data.niftis import affine, save
+from weakspot.core.driver import examine
 from weakspot.core.errors import DataError, RunError
-from weakspot.core.examine import examine
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.subject import Subject
 from weakspot.data.nifti import NiftiFolder
 from weakspot.data.nifti_grid import Grid
@@ -120,7 +120,7 @@ def test_cases_of_a_finding_are_sampled_again_and_written(tmp_path):
     source = NiftiFolder(tmp_path / "set", orientation="RAS")
     subject = Subject(Threshold(), task="segmentation", scores="logits")
     probe = Lesions(look=Flips(), samples=4)
-    finding = examine(subject, source, [probe], execution=Execution(batch_size=1))[0]
+    finding = examine(subject, source, [probe], execution=ExecutionOptions(batch_size=1))[0]
     written = export_cases(finding, subject, source, tmp_path / "out", sampling=probe.manner)
     assert [path.name for path in written] == ["a", "b"]
     maps = {path.name for path in written[0].iterdir()}

@@ -9,7 +9,7 @@ import torch
 
 from tests.lesions import toy
 from tests.references import lesions as reference
-from weakspot import Execution, Subject, examine
+from weakspot import ExecutionOptions, Subject, examine
 from weakspot.core.errors import BadSample, ConfigError, DataError, SubjectError
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
@@ -24,7 +24,7 @@ from weakspot.lesions.probes import LesionFit, Lesions, Scores
 from weakspot.looks import McDropout
 from weakspot.registry import steps_of
 
-ONE = Execution(batch_size=4, workers=0)
+ONE = ExecutionOptions(batch_size=4, workers=0)
 
 
 @pytest.fixture(scope="module")

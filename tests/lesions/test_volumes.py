@@ -10,7 +10,7 @@ import torch
 
 from tests.lesions import toy
 from tests.references import lesions as reference
-from weakspot import Execution, Subject, examine
+from weakspot import ExecutionOptions, Subject, examine
 from weakspot.core.errors import BadSample, ConfigError, RunError
 from weakspot.core.source import Subset
 from weakspot.data.brain import write_data_set
@@ -31,7 +31,7 @@ def found():
     """Lesions and volumes of three cases, examined in another order than that of their ids."""
     source = toy.source(3)
     back = Subset(source, [2, 0, 1])
-    execution = Execution(batch_size=2, workers=0, shard_size=2)
+    execution = ExecutionOptions(batch_size=2, workers=0, shard_size=2)
     return source, *examine(
         toy.subject(), back, [Lesions(**SAMPLING), CaseVolumes(sampling=SAMPLING)], execution=execution
     )

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+from weakspot.core.driver import examine
 from weakspot.core.errors import BadSample, ConfigError, DataError, SubjectError
-from weakspot.core.examine import examine
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution
 from weakspot.core.look import Original
 from weakspot.core.needs import Needs
 from weakspot.core.probe import Probe, Rows
@@ -57,7 +57,7 @@ def draws(subject, look, samples, inputs=None, batch_size=2):
     """By look and sample, (samples, volumes, classes, …)."""
     source = ArraySource(volumes().numpy() if inputs is None else inputs, ids=["a", "b", "c"])
     probe = Draws(look=look, samples=samples)
-    finding = examine(subject, source, [probe], execution=Execution(batch_size=batch_size))[0]
+    finding = examine(subject, source, [probe], execution=ExecutionOptions(batch_size=batch_size))[0]
     numbers, outputs = finding.arrays["number"], finding.arrays["output"]
     return np.stack([outputs[numbers == number + look.first] for number in range(samples)])
 

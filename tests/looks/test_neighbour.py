@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from weakspot import Execution, Subject, examine
+from weakspot import ExecutionOptions, Subject, examine
 from weakspot.core import forward_passes
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
@@ -117,7 +117,7 @@ def test_looks_that_share_a_forward_pass_find_the_same(monkeypatch, variation, e
     source = ArraySource(rng.random((30, 1, 8, 8), dtype=np.float32), rng.integers(0, 4, 30))
     subject = Subject(net, scores="logits", bounds=(0, 1))
     probe = NeighbourAccuracy(variation=variation, looks=20, early_stopping=early_stopping)
-    execution = Execution(batch_size=16, workers=0)
+    execution = ExecutionOptions(batch_size=16, workers=0)
     alone = examine(subject, source, [probe], execution=execution)[0]
     apart, calls[:] = len(calls), []
     monkeypatch.setitem(forward_passes._TOGETHER, "cpu", 16 * 64 * 7)

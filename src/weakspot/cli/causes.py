@@ -8,35 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weakspot.cli.arguments import (
-    Address,
-    BatchSize,
-    ChannelsLast,
-    Compile,
     ConfigFile,
-    Device,
-    Engine,
-    EngineWorkers,
-    GpusPerWorker,
+    ExaminationFlags,
     Json,
-    Limit,
-    OnBadSample,
-    Precision,
     Quiet,
     RunFolder,
-    RunOption,
     SetOption,
-    Threads,
+    takes_examination_flags,
 )
 from weakspot.cli.retraining import retrain
-from weakspot.cli.room_commands import (
-    answer,
-    ask_command,
-    asking_alone,
-    engine_options,
-    question,
-    with_inference_options,
-    with_settings,
-)
+from weakspot.cli.room_commands import answer, ask_command, asking_alone, question, with_settings
 from weakspot.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,37 +29,23 @@ app.command()(retrain)
 
 
 @app.command()
+@takes_examination_flags
 def select(
+    *,
     config: ConfigFile,
     budget: Annotated[
         int | None, typer.Option(help="Images to choose; by default as many as there are errors in clusters.")
     ] = None,
     settings: SetOption = None,
-    run: RunOption = None,
-    limit: Limit = None,
-    batch_size: BatchSize = 64,
-    on_bad_sample: OnBadSample = "stop",
-    device: Device = None,
-    precision: Precision = None,
-    compile: Compile = False,
-    channels_last: ChannelsLast = False,
-    threads: Threads = None,
-    engine: Engine = "local",
-    address: Address = None,
-    engine_workers: EngineWorkers = None,
-    gpus_per_worker: GpusPerWorker = None,
+    flags: ExaminationFlags,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Choose the unlabelled images that are worth labelling: those near the clusters of errors."""
     from weakspot.cli.config import read_config
 
-    read = with_inference_options(read_config(config), precision, compile, channels_last)
-    asked = selecting(with_settings(read, "causes", settings), budget)
-    execution = {"batch_size": batch_size, "on_bad_sample": on_bad_sample, "threads": threads}
-    doing = engine_options(engine, address, engine_workers, gpus_per_worker)
-    how = {"limit": limit, "execution": execution, "device": device, "engine": doing}
-    answer(config, asked, run, how, as_json=as_json, quiet=quiet)
+    asked = selecting(with_settings(flags.applied(read_config(config)), "causes", settings), budget)
+    answer(config, asked, flags, as_json=as_json, quiet=quiet)
 
 
 def selecting(config: "Config", budget: int | None) -> "Config":
@@ -122,22 +89,16 @@ def label(
 
 
 @app.command()
+@takes_examination_flags
 def export(
+    *,
     config: ConfigFile,
     output: Annotated[Path | None, typer.Option(help="The new folder; by default clusters in the Run.")] = None,
     train: Annotated[
         bool, typer.Option(help="Whether to write the predictions for the training data too, as train_results.csv.")
     ] = True,
     settings: SetOption = None,
-    run: RunOption = None,
-    limit: Limit = None,
-    batch_size: BatchSize = 64,
-    device: Device = None,
-    threads: Threads = None,
-    engine: Engine = "local",
-    address: Address = None,
-    engine_workers: EngineWorkers = None,
-    gpus_per_worker: GpusPerWorker = None,
+    flags: ExaminationFlags,
     quiet: Quiet = False,
 ) -> None:
     """Write a folder per root-cause cluster with its images and an animation, and the distances of every layer."""
@@ -146,27 +107,24 @@ def export(
     from weakspot.cli import session
     from weakspot.cli.config import read_config
     from weakspot.cli.progress import Bar
-    from weakspot.core.job import Execution
     from weakspot.core.plan import Plan
     from weakspot.core.progress import Silent
 
-    read = read_config(config)
-    asked = with_settings(read, "causes", settings)
-    target = session.run_folder(config, asked, run)
+    asked = with_settings(flags.applied(read_config(config)), "causes", settings)
+    target = session.run_folder(config, asked, flags.run)
     folder = output or target / "clusters"
     if folder.exists():
         raise ConfigError(f"{folder} exists already: choose another with --output, or remove it")
     with session.resumable():
         subject, data, planned = session.prepare(
-            asked, config.parent, limit=limit, device=device, sets=target / "sets", silent=quiet
+            asked, config.parent, limit=flags.limit, sets=target / "sets", silent=quiet
         )
         steps = [step for step in planned.steps if step.key in planned.asked]
         if train and "train" in data:
             steps.append(train_results(asked.ask["causes"] or {}))
-        doing = engine_options(engine, address, engine_workers, gpus_per_worker)
-        with session.engine_of(**doing) as working, session.nothing_half_made(target) as opened:
-            how, progress = Execution(batch_size=batch_size, threads=threads), Silent() if quiet else Bar()
-            Plan.of(steps).run(subject, data, opened, execution=how, engine=working, progress=progress)
+        with session.nothing_half_made(target) as opened:
+            progress = Silent() if quiet else Bar()
+            Plan.of(steps).run(subject, data, opened, execution=asked.execution, progress=progress)
             left_out = export_clusters(opened, data["test"], folder)
     if not quiet:
         typer.echo("\n".join([*left_out, f"clusters: {folder}"]))

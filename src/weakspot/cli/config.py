@@ -5,11 +5,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from weakspot.core.errors import ConfigError
-from weakspot.core.options import described, fits, nearest, shortened
+from weakspot.core.execution_options import ExecutionOptions, execution_fields
+from weakspot.core.options import OptionError, described, fits, nearest, refuse_unknown, shortened
 from weakspot.core.tasks import Scores, Task
 from weakspot.yaml_file import Places, read_yaml
 
@@ -34,7 +44,7 @@ class Entry(BaseModel):
 
 
 def _holds_entries(annotation: Any) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, Entry):
+    if isinstance(annotation, type) and issubclass(annotation, Entry | ExecutionOptions):
         return True
     return any(map(_holds_entries, get_args(annotation)))
 
@@ -164,6 +174,18 @@ class RetrainEntry(Entry):
     """`module:function`: a training function of your own."""
 
 
+def _execution(value: Any) -> ExecutionOptions:
+    if isinstance(value, ExecutionOptions):
+        return value
+    if not isinstance(value, Mapping):
+        raise PydanticCustomError("kind", "expected a mapping such as {batch_size: 16}")
+    try:
+        refuse_unknown(value, list(execution_fields()), of="execution")
+        return ExecutionOptions(**value)
+    except OptionError as error:
+        raise _said([error.option], str(error)) from error
+
+
 def _path_alone(value: Any) -> Any:
     if isinstance(value, str):
         return {"path": value}
@@ -179,6 +201,8 @@ class Config(Entry):
     data: dict[str, Annotated[DataEntry, BeforeValidator(_path_alone)]]
     ask: dict[Any, Any] = Field(default_factory=dict)
     """Questions or probes, each with its options."""
+    execution: Annotated[ExecutionOptions, PlainValidator(_execution)] = ExecutionOptions()
+    """How the work is cut and run; what the command line says goes first."""
     retrain: RetrainEntry = Field(default_factory=RetrainEntry)
     """How to train further, once something is labelled."""
     run: str | None = None

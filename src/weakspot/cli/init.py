@@ -18,7 +18,7 @@ from weakspot.cli.init_template import file_text, inline, normalise_entry
 from weakspot.cli.loading import Loaded, load, subject_of
 from weakspot.core.costs import costs
 from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
-from weakspot.core.job import Execution
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.observation import Batch
 from weakspot.core.options import shortened
 from weakspot.core.plan import Plan
@@ -34,7 +34,7 @@ SAMPLES = 64
 """How many are read where no answer is right or wrong."""
 LABELLED = 256
 """How many are read of classes and labels: normalisations and orders of the classes are compared on them."""
-_TRIED = Execution(batch_size=8)
+_TRIED = ExecutionOptions(batch_size=8)
 _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "coverage": tuple({"criteria": criteria} for criteria in (["nc", "kmnc", "idc"], ["nc", "kmnc"], ["nc"])),
     "robustness": (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from weakspot.core.run import Run
 
 app = typer.Typer(cls=question("sample"))
-app.command("sample", help=asking_alone("lesions"))(ask_command("lesions", samples_per_batch=1))
+app.command("sample", help=asking_alone("lesions"))(ask_command("lesions"))
 
 RunFolders = Annotated[list[Path], typer.Argument(help="The folders of one Run or several, one per fold.")]
 Patient = Annotated[

@@ -13,28 +13,16 @@ import typer
 from weakspot._version import __version__
 from weakspot.cli import causes, lesions, verdict_commands, view
 from weakspot.cli.arguments import (
-    Address,
-    BatchSize,
-    ChannelsLast,
-    Compile,
     ConfigFile,
     Device,
-    Engine,
-    EngineWorkers,
-    GpusPerWorker,
+    ExaminationFlags,
     Json,
-    Limit,
-    OnBadSample,
-    Precision,
     ProbeOption,
     Quiet,
     RunFolder,
-    RunOption,
-    ShardSize,
-    Threads,
-    Workers,
+    takes_examination_flags,
 )
-from weakspot.cli.room_commands import answer, ask_command, asking_alone, engine_options, tell, with_inference_options
+from weakspot.cli.room_commands import answer, ask_command, asking_alone, tell
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.rooms import QUESTIONS
 
@@ -127,41 +115,19 @@ def init(
 
 
 @app.command()
+@takes_examination_flags
 def examine(
+    *,
     config: ConfigFile,
-    run: RunOption = None,
-    limit: Limit = None,
     probe: ProbeOption = None,
-    batch_size: BatchSize = 64,
-    shard_size: ShardSize = 1024,
-    workers: Workers = 2,
-    on_bad_sample: OnBadSample = "stop",
-    device: Device = None,
-    precision: Precision = None,
-    compile: Compile = False,
-    channels_last: ChannelsLast = False,
-    threads: Threads = None,
-    engine: Engine = "local",
-    address: Address = None,
-    engine_workers: EngineWorkers = None,
-    gpus_per_worker: GpusPerWorker = None,
+    flags: ExaminationFlags,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer what the file asks. Interrupted, the same command goes on where it stopped."""
+    """Answer what the file asks. Interrupted, the same command resumes where it stopped."""
     from weakspot.cli.config import read_config
 
-    read = with_inference_options(read_config(config), precision, compile, channels_last)
-    execution = {
-        "batch_size": batch_size,
-        "shard_size": shard_size,
-        "workers": workers,
-        "on_bad_sample": on_bad_sample,
-        "threads": threads,
-    }
-    doing = engine_options(engine, address, engine_workers, gpus_per_worker)
-    how = {"limit": limit, "probes": probe or [], "execution": execution, "device": device, "engine": doing}
-    answer(config, read, run, how, as_json=as_json, quiet=quiet)
+    answer(config, flags.applied(read_config(config)), flags, probes=probe or [], as_json=as_json, quiet=quiet)
 
 
 _WITH_MORE = {"causes": causes.app, "lesions": lesions.app}
@@ -174,22 +140,15 @@ for _room, _question in QUESTIONS.items():
 
 
 @app.command()
+@takes_examination_flags
 def plan(
+    *,
     config: ConfigFile,
-    run: RunOption = None,
-    limit: Limit = None,
     probe: ProbeOption = None,
-    batch_size: BatchSize = 64,
-    shard_size: ShardSize = 1024,
-    device: Device = None,
     inference_options: Annotated[
         bool, typer.Option(help="Try faster inference options, and say how much faster each is and what it changes.")
     ] = False,
-    threads: Threads = None,
-    engine: Engine = "local",
-    address: Address = None,
-    engine_workers: EngineWorkers = None,
-    gpus_per_worker: GpusPerWorker = None,
+    flags: ExaminationFlags,
     as_json: Json = False,
 ) -> None:
     """Say what an examination would cost in passes, time, memory and disk, by trying a few batches."""
@@ -197,35 +156,36 @@ def plan(
     from weakspot.cli.config import read_config
     from weakspot.cli.printing import cost_entry, print_costs
     from weakspot.core.costs import costs
-    from weakspot.core.job import Execution
     from weakspot.core.run import MANIFEST, Run
 
-    read = read_config(config)
+    asked = flags.applied(read_config(config))
     subject, data, planned = session.prepare(
-        read, config.parent, limit=limit, probes=probe or [], device=device, silent=as_json
+        asked, config.parent, limit=flags.limit, probes=probe or [], silent=as_json
     )
     if inference_options:
-        _try_inference_options(subject, next(iter(data.values())), batch_size, as_json=as_json)
+        _try_inference_options(subject, next(iter(data.values())), asked.execution.batch_size, as_json=as_json)
         return
-    folder = session.run_folder(config, read, run)
-    there = Run.open(folder) if (folder / MANIFEST).exists() else None
-    how = Execution(batch_size=batch_size, shard_size=shard_size, threads=threads)
-    with session.engine_of(**engine_options(engine, address, engine_workers, gpus_per_worker)) as doing:
-        said = list(costs(planned, subject, data, there, execution=how, engine=doing))
+    folder = session.run_folder(config, asked, flags.run)
+    before = Run.open(folder) if (folder / MANIFEST).exists() else None
+    forecast = list(costs(planned, subject, data, before, execution=asked.execution))
     if as_json:
-        typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in said], indent=1))
+        typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in forecast], indent=1))
     else:
-        print_costs(said, planned.names)
+        print_costs(forecast, planned.names)
 
 
-def _try_inference_options(subject: "Subject", source: "Source", batch_size: int, *, as_json: bool) -> None:
+def _try_inference_options(subject: "Subject", source: "Source", batch_size: int | None, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     import numpy as np
 
     from weakspot.cli.printing import print_inference_options
+    from weakspot.core.batch_size import chosen_batch_size
     from weakspot.core.speed import try_inference_options
 
+    if batch_size is None:
+        first = source.read(np.arange(1)).inputs
+        batch_size = chosen_batch_size(subject.model, first, subject.layers(first), subject.device)
     batch = source.read(np.arange(min(batch_size, len(source.ids))))
     tried = list(try_inference_options(subject, batch.inputs, compile=True))
     if as_json:

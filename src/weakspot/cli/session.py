@@ -1,9 +1,8 @@
 """What the commands that examine share: from a configuration to a plan, and from a plan to Findings."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -11,11 +10,9 @@ from weakspot.cli.config import Config
 from weakspot.cli.loading import Loaded, load, modules_beside, named
 from weakspot.cli.printing import skipped_lines
 from weakspot.cli.progress import Bar
-from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ConfigError
 from weakspot.core.files import remove_folder
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution
 from weakspot.core.plan import Plan
 from weakspot.core.progress import Silent
 from weakspot.core.run import MANIFEST, Run
@@ -35,13 +32,12 @@ def prepare(
     *,
     limit: int | None = None,
     probes: Sequence[str] = (),
-    device: str | None = None,
     sets: Path | None = None,
     silent: bool = False,
 ) -> tuple[Subject, dict[str, Source], Plan]:
     """The subject, its data and the plan that a configuration means; what is asked is checked before anything runs."""
     planned = plan_for(config, folder, probes)
-    loaded = load(config, folder, device=device, limit=limit, sets=sets)
+    loaded = load(config, folder, limit=limit, sets=sets)
     if not planned.steps:
         raise ConfigError("nothing is asked: name questions under ask, or a probe with --probe")
     with named(config, "data"):
@@ -73,7 +69,7 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("weakspot: stopped; the same command goes on from here", err=True)
+        typer.echo("weakspot: stopped; the same command resumes from here", err=True)
         raise typer.Exit(130) from None
 
 
@@ -92,23 +88,6 @@ def nothing_half_made(target: Path) -> Iterator[Run]:
         raise
 
 
-@contextmanager
-def engine_of(engine: str = "local", **options: Any) -> Iterator[Engine]:
-    """Who does the work; what it started is stopped."""
-    if engine == "ray":
-        from weakspot.engines import RayEngine
-
-        with RayEngine(**options) as made:
-            yield made
-        return
-    if engine != "local":
-        raise ConfigError(f"the engine {engine!r} is not known: choose local or ray")
-    if options:
-        names = ", ".join(f"--{name.replace('workers', 'engine-workers').replace('_', '-')}" for name in options)
-        raise ConfigError(f"{names} is for the engine ray: add --engine ray")
-    yield LocalEngine()
-
-
 def examine(
     config: Config,
     folder: Path,
@@ -116,19 +95,16 @@ def examine(
     *,
     limit: int | None = None,
     probes: Sequence[str] = (),
-    execution: Mapping[str, Any] | None = None,
-    engine: Mapping[str, Any] | None = None,
-    device: str | None = None,
     silent: bool = False,
 ) -> list[Finding]:
     """Answer what a configuration asks; the Findings that only others are built from are left out."""
     with resumable():
-        how, progress = Execution(**(execution or {})), Silent() if silent else Bar()
         subject, data, planned = prepare(
-            config, folder, limit=limit, probes=probes, device=device, sets=target / "sets", silent=silent
+            config, folder, limit=limit, probes=probes, sets=target / "sets", silent=silent
         )
-        with engine_of(**(engine or {})) as doing, nothing_half_made(target) as run:
-            findings = planned.run(subject, data, run, execution=how, engine=doing, progress=progress)
+        with nothing_half_made(target) as run:
+            progress = Silent() if silent else Bar()
+            findings = planned.run(subject, data, run, execution=config.execution, progress=progress)
     for line in [] if silent else skipped_lines(run.manifest()["data"], str(run.folder / MANIFEST)):
         typer.echo(f"weakspot: {line}", err=True)
     groundwork = planned.groundwork()

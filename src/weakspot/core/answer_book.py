@@ -8,8 +8,9 @@ from typing import Any
 
 from weakspot.core.answers import OutputCheck, answers, first_inputs, settings
 from weakspot.core.errors import ConfigError
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.files import write_text
-from weakspot.core.job import Execution, Job
+from weakspot.core.job import Job
 from weakspot.core.progress import Progress, say
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
@@ -28,12 +29,13 @@ class AnswerBook:
     Used in `with`, the subject is the other model as long as that lasts.
     """
 
-    def __init__(self, subject: Subject, how: Execution, noted: Any, progress: Progress | None):
-        self._subject, self._how, self._progress = subject, how, progress
+    def __init__(self, subject: Subject, options: ExecutionOptions, noted: Any, progress: Progress | None):
+        self._subject, self._progress = subject, progress
+        self._threads, self._most = options.threads, options.batch_size
         self._known: str | None = None
         with suppress(ConfigError):  # a black box without a name: nothing of it is kept
             self._known = subject.identity().fingerprint
-        self._on = settings(subject.device, how.threads or 1)
+        self._on = settings(subject.device, options.threads or 1)
         self._seen, self._marks = _seen(noted), _marks(noted)
         self._told: set[str] = set()
 
@@ -51,9 +53,9 @@ class AnswerBook:
             if noted is not None and noted.trouble is not None:
                 self._say(noted.trouble)
                 return
-            inputs = None if noted is None else first_inputs(source, min(noted.samples, self._how.batch_size))
+            inputs = None if noted is None else first_inputs(source, min(noted.samples, self._most or noted.samples))
             if noted is not None and inputs is not None and len(inputs) == noted.samples:
-                with torch_threads(self._how.threads):
+                with torch_threads(self._threads):
                     now = answers(self._subject, inputs, before=noted.digest or "")
                 if now.digest != noted.digest:
                     self._tell_apart(split, now)
@@ -131,7 +133,7 @@ def noted_answers(work: Path) -> Any:
     return None
 
 
-def note_answers(work: Path, book: AnswerBook) -> None:
+def note_answers(work: Path, record: Mapping[str, Any]) -> None:
     """Keep them in a folder of unfinished work."""
-    if noted_answers(work) != book.record():
-        write_text(work / _NOTE, json.dumps(book.record()))
+    if noted_answers(work) != record:
+        write_text(work / _NOTE, json.dumps(record))

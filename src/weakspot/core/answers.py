@@ -61,29 +61,36 @@ def first_inputs(source: Source, most: int) -> Tensor:
     return one if few == 1 else torch.cat([one, source.read(np.arange(1, few)).inputs])
 
 
-def try_model(
-    subject: Subject, source: Source, most: int, earlier: OutputCheck | None = None
-) -> tuple[Tensor, tuple[Layer, ...], OutputCheck]:
-    """What a few samples show: outputs, the layers that run, and whether the answers are the same each time.
+@dataclass(frozen=True)
+class FirstSamples:
+    """What the first samples show: inputs as they are in the data, outputs, the layers that run, and the answers."""
 
-    `earlier`, the check that was made before, spares one pass.
+    inputs: Tensor
+    outputs: Tensor
+    layers: tuple[Layer, ...]
+    answers: OutputCheck
+
+
+def try_model(subject: Subject, source: Source, most: int | None, before: OutputCheck | None = None) -> FirstSamples:
+    """Run the first samples, no more than `most`, and see whether the model answers the same each time.
+
+    `before`, where that was found out already, spares one pass.
     """
-    inputs = first_inputs(source, most)
+    inputs = first_inputs(source, most or _SAMPLES)
     try:
-        return _tried(subject, inputs, earlier)
+        return _first_samples(subject, inputs, before)
     except torch.OutOfMemoryError as error:
         reason = error
     try:  # out here, where the error no longer holds on to the memory
-        return _tried(subject, inputs[:1], earlier)
+        return _first_samples(subject, inputs[:1], before)
     except torch.OutOfMemoryError:
         raise too_large(subject, reason) from reason
 
 
-def _tried(
-    subject: Subject, inputs: Tensor, earlier: OutputCheck | None
-) -> tuple[Tensor, tuple[Layer, ...], OutputCheck]:
+def _first_samples(subject: Subject, inputs: Tensor, before: OutputCheck | None) -> FirstSamples:
     outputs, layers = subject.tried(inputs)
-    return outputs, layers, earlier or answers(subject, inputs, before=tensor_digest(outputs))
+    checked = before or answers(subject, inputs, before=tensor_digest(outputs))
+    return FirstSamples(inputs, outputs, layers, checked)
 
 
 def too_large(subject: Subject, reason: Exception) -> SubjectError:

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from weakspot.core.answer_book import known_as
-from weakspot.core.engine import Engine, Footprint, LocalEngine
+from weakspot.core.batch_size import chosen_batch_size
+from weakspot.core.engine import Engine, Footprint, engine_at_work
 from weakspot.core.examine import STATE, ShardWork, finish, read_state, run_job
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
 from weakspot.core.forward_passes import schedule
-from weakspot.core.job import Execution, Job
+from weakspot.core.job import Job
 from weakspot.core.plan import Plan, PlannedPass, findings_by_request, request_of
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Silent
@@ -21,8 +25,10 @@ from weakspot.core.source import Source, limited, with_made_splits
 from weakspot.core.subject import Subject
 from weakspot.core.threads import torch_threads
 
-_TRIED = 4
+_TRIED = 3
 """Batches that each worker tries."""
+_ROOM = 256 << 20
+"""Bytes that a pass of the trial may hold on a CPU, by the measure of `chosen_batch_size`: it is to cost little."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +51,21 @@ def costs(
     data: Mapping[str, Source],
     run: Run | None,
     *,
-    execution: Execution | None = None,
+    execution: ExecutionOptions | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Cost]:
     """Say for each pass what it will cost, by trying a few batches; nothing is written to the Run."""
     plan.check(data)
-    worker, asked = engine or LocalEngine(), execution or Execution()
-    how = replace(asked, threads=asked.threads or worker.usual_threads)
+    options = execution or ExecutionOptions()
     data = with_made_splits(data, (step.split for step in plan.steps))
     findings: dict[str, Finding] = {}
     model, there = (known_as(subject, run.manifest()), findings_by_request(run)) if run else ("", {})
-    with tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch, subject.borrowed():
+    with (
+        engine_at_work(options, engine) as worker,
+        tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch,
+        subject.borrowed(),
+    ):
+        options = replace(options, threads=options.threads or worker.usual_threads)
         for planned in plan.passes():
             source, steps = data[planned.split], planned.steps
             requests = {s.key: request_of(s, findings, model, source.fingerprint()) for s in steps}
@@ -67,29 +77,38 @@ def costs(
             if not missing:
                 yield Cost(planned, len(source.ids), 0, 0.0, 0, 0, reused, worker.footprint())
                 continue
-            job = _trial(subject, source, probes, how, Path(scratch), worker)
-            yield _measured(planned, len(source.ids), job, reused, how, worker)
+            job = _trial(subject, source, probes, options, Path(scratch), worker)
+            yield _measured(planned, len(source.ids), job, reused, options.shard_size, worker)
             for index, step in enumerate(missing):
                 findings[step.key] = finish(job, index)
 
 
 def _trial(
-    subject: Subject, source: Source, probes: Sequence[Probe], how: Execution, work: Path, engine: Engine
+    subject: Subject, source: Source, probes: Sequence[Probe], options: ExecutionOptions, work: Path, engine: Engine
 ) -> Job:
-    """A job over a few batches for each worker, after a first sample has warmed everything up."""
+    """A job over a few batches for each worker, after a first sample has warmed everything up.
+
+    On a CPU the batches are small, so that a trial needs little time and memory; on a GPU they are those of the
+    examination, as small ones would take as long there.
+    """
     device = engine.device(subject)
-    first = Job(subject, limited(source, 1), probes, how, work, device=device)
+    first = Job(subject, limited(source, 1), probes, options, work, device=device)
     missing = [shard for shard in first.shards() if shard.missing]
-    with torch_threads(how.threads):
+    with torch_threads(options.threads):
         for shard in missing:
             engine.warm_up(ShardWork(first), shard, Silent())
-    each = _TRIED * how.batch_size
+    size = first.batch_size
+    if device.type == "cpu":
+        inputs = source.read(np.arange(1)).inputs
+        size = min(size, chosen_batch_size(subject.model, inputs, first.setting.layers, device, room=_ROOM))
+    each = _TRIED * size
     few = limited(source, each * engine.footprint().workers)
-    return Job(subject, few, probes, replace(how, shard_size=each), work, device=device)
+    cut = replace(options, batch_size=size, shard_size=each)
+    return Job(subject, few, probes, cut, work, device=device, answers=first.answers)
 
 
 def _measured(
-    planned: PlannedPass, samples: int, trial: Job, reused: tuple[str, ...], how: Execution, engine: Engine
+    planned: PlannedPass, samples: int, trial: Job, reused: tuple[str, ...], shard_size: int, engine: Engine
 ) -> Cost:
     begun = time.perf_counter()
     run_job(trial, engine=engine)
@@ -99,7 +118,7 @@ def _measured(
         planned,
         samples,
         forward_passes=len(schedule(trial.probes, trial.subject, trial.setting)),
-        seconds=once + engine.busy_seconds / tried * busiest(samples, how.shard_size, taken.workers),
+        seconds=once + engine.busy_seconds / tried * busiest(samples, shard_size, taken.workers),
         row_bytes=_row_bytes(trial) * samples // tried,
         state_bytes=_state_bytes(trial),
         reused=reused,

@@ -4,12 +4,16 @@ import resource
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, cast
 
 import torch
 
+from weakspot.core.errors import ConfigError
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.job import Job, Shard
 from weakspot.core.progress import Progress
 from weakspot.core.subject import Subject
@@ -76,6 +80,25 @@ class LocalEngine(Engine):
         for shard in shards:
             work(shard, progress)
         self.busy_seconds = time.perf_counter() - begun
+
+
+@contextmanager
+def engine_at_work(options: ExecutionOptions, engine: Engine | None = None) -> Iterator[Engine]:
+    """The engine that does the work: one that is there already, else the one that the options name, while it lasts."""
+    if engine is not None:
+        if options.engine != "local":
+            raise ConfigError(
+                f"the options name the engine {options.engine}, and engine= gives one: choose one of both"
+            )
+        yield engine
+    elif options.engine == "local":
+        yield LocalEngine()
+    else:  # found by its name, as Ray is not needed otherwise
+        named = {"address": options.address, "workers": options.engine_workers}
+        asked = {**named, "gpus_per_worker": options.gpus_per_worker}
+        made = import_module("weakspot.engines").RayEngine(**{k: v for k, v in asked.items() if v is not None})
+        with made as started:
+            yield cast(Engine, started)
 
 
 def peak_memory() -> int:

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from weakspot.core.answer_book import AnswerBook, note_answers, noted_answers
 from weakspot.core.engine import Engine, LocalEngine
 from weakspot.core.errors import ProbeError, RunError
 from weakspot.core.files import remove_folder, whole_folder, writing
@@ -21,54 +20,19 @@ from weakspot.core.finding import Finding
 from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.forward_passes import passes, schedule, together
 from weakspot.core.guarded_open import open_plain
-from weakspot.core.job import Execution, Job, Shard, check_call
+from weakspot.core.job import Job, Shard
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress, Silent, say
-from weakspot.core.sample_check import usable
 from weakspot.core.sealed import damage, seal
-from weakspot.core.source import Source, read_ahead
+from weakspot.core.source import read_ahead
 from weakspot.core.state import merge_states
 from weakspot.core.subject import Subject
-from weakspot.core.threads import settled, torch_threads
+from weakspot.core.threads import torch_threads
 
 STATE = "state.npz"
 _ATTEMPTS = 3
 """How often a damaged shard is done again."""
-
-
-def examine(
-    subject: Subject,
-    data: Source,
-    probes: Sequence[Probe],
-    *,
-    execution: Execution | None = None,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
-    work: Path | None = None,
-) -> list[Finding]:
-    """Ask all probes of all samples in one pass over the data; one Finding per probe, in their order.
-
-    `work` is a folder where finished shards are kept, so that an interrupted call goes on where it stopped; without one
-    they are kept in a temporary folder.
-    """
-    check_call(subject, probes)
-    if work is not None:
-        subject.fingerprint()  # what is kept must be known again: refuse a black box without a name
-    with ExitStack() as stack:
-        folder = work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weakspot-")))
-        worker = engine or LocalEngine()
-        how = settled(execution or Execution(), folder, worker.usual_threads)
-        stack.enter_context(subject.borrowed())
-        source = leave_out_bad(subject, data, how, progress or Silent())
-        book = stack.enter_context(AnswerBook(subject, how, noted_answers(folder), progress))
-        book.check({"the data": source})
-        with torch_threads(how.threads):
-            job = Job(subject, source, probes, how, folder, device=worker.device(subject), answers=book.of(source))
-        book.note(job)
-        note_answers(folder, book)
-        run_job(job, engine=worker, progress=progress, label=f"{len(probes)} questions")
-        return [finish(job, index, engine=worker, progress=progress) for index in range(len(job.probes))]
 
 
 def run_job(job: Job, *, engine: Engine | None = None, progress: Progress | None = None, label: str = "") -> None:
@@ -77,14 +41,14 @@ def run_job(job: Job, *, engine: Engine | None = None, progress: Progress | None
 
 
 def _work_off(job: Job, missing: Sequence[Shard], engine: Engine | None, progress: Progress | None, label: str) -> None:
-    told = progress or Silent()
+    progress = progress or Silent()
     total, left = len(job.source.ids), sum(shard.stop - shard.start for shard in missing)
-    told.begin(label, total=total, done=total - left)
+    progress.begin(label, total=total, done=total - left)
     try:
         with job.subject.borrowed(), torch_threads(job.execution.threads):
-            (engine or LocalEngine()).run(ShardWork(job), missing, told)
+            (engine or LocalEngine()).run(ShardWork(job), missing, progress)
     finally:
-        told.end()
+        progress.end()
 
 
 @dataclass(frozen=True)
@@ -96,13 +60,6 @@ class ShardWork:
     def __call__(self, shard: Shard, progress: Progress) -> None:
         """Do one shard."""
         run_shard(self.job, shard, progress)
-
-
-def leave_out_bad(subject: Subject, source: Source, how: Execution, progress: Progress) -> Source:
-    """The source, without the samples that cannot be used where the user wants them skipped."""
-    if how.on_bad_sample == "stop":
-        return source
-    return usable(subject, source, batch_size=how.batch_size, workers=how.workers, progress=progress)
 
 
 def run_shard(job: Job, shard: Shard, progress: Progress) -> None:
@@ -118,7 +75,7 @@ def run_shard(job: Job, shard: Shard, progress: Progress) -> None:
     except torch.OutOfMemoryError as error:
         job.halve_batches(error)
         progress.advance(-sum(done))
-        progress.tell(f"the GPU's memory is too small: going on with batches of {job.batch_size}")
+        progress.tell(f"the GPU's memory is too small: continuing with batches of {job.batch_size}")
     else:
         return
     run_shard(job, shard, progress)  # out here, where the error no longer holds on to the batch's memory

@@ -8,15 +8,17 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
 from weakspot._version import __version__
 from weakspot.core.answers import OutputCheck, too_large, try_model
+from weakspot.core.batch_size import chosen_batch_size
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError, SubjectError
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.inference_options import InferenceOptions, disagreement
 from weakspot.core.observation import Setting
 from weakspot.core.options import shortened
@@ -25,46 +27,8 @@ from weakspot.core.sample_check import CheckedSource, ValidSubset
 from weakspot.core.source import Source, check_ids
 from weakspot.core.subject import Subject
 
-MOST_THREADS = 1024
 _COMPARED = 256
 """Samples on which a faster way is compared with float32."""
-
-
-@dataclass(frozen=True)
-class Execution:
-    """How the work is cut and run. Results agree for any choice; for equal choices they are equal to the last bit.
-
-    batch_size: samples per forward pass. shard_size: samples per unit of work that is kept when a run is interrupted.
-    workers: threads that read ahead. on_bad_sample: "stop" with its name, or "skip" it: every sample is then read once
-    beforehand, those that cannot be used are left out of the data, and each Finding lists them. threads: how many torch
-    computes with, as sums may differ in the last bit with their number; by default as the work at hand was begun, and
-    for new work as the engine takes it.
-    """
-
-    batch_size: int = 64
-    shard_size: int = 1024
-    workers: int = 2
-    on_bad_sample: Literal["stop", "skip"] = "stop"
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("batch_size", 1), ("shard_size", 1), ("workers", 0), ("threads", 1)):
-            if getattr(self, name) is not None and getattr(self, name) < least:
-                raise ConfigError(f"{name} is {getattr(self, name)}: expected {least} or more")
-        for name in ("workers", "threads"):  # the system ends a program that asks for more than it has
-            if (getattr(self, name) or 0) > MOST_THREADS:
-                raise ConfigError(f"{name} is {getattr(self, name)}: expected {MOST_THREADS} at most")
-        if self.on_bad_sample not in ("stop", "skip"):
-            raise ConfigError(f"on_bad_sample is {self.on_bad_sample!r}: choose 'stop' or 'skip'")
-
-    def record(self, device: torch.device) -> dict[str, Any]:
-        """What must agree for results to be equal to the last bit."""
-        return {
-            "batch_size": self.batch_size,
-            "shard_size": self.shard_size,
-            "device": device.type,
-            "threads": self.threads or torch.get_num_threads(),
-        }
 
 
 @dataclass(frozen=True)
@@ -89,7 +53,7 @@ class Job:
         subject: Subject,
         source: Source,
         probes: Sequence[Probe],
-        execution: Execution,
+        execution: ExecutionOptions,
         work: Path,
         *,
         device: torch.device | None = None,
@@ -99,10 +63,11 @@ class Job:
         self.subject = subject
         self.device = device or subject.device
         """Where the work is done: other machines may have GPUs where this one has none."""
-        self.execution = execution
-        self.batch_size = execution.batch_size
-        """As asked for, until the GPU's memory turns out too small for it."""
-        outputs, layers, self.answers = try_model(subject, source, execution.batch_size, answers)
+        first = try_model(subject, source, execution.batch_size, answers)
+        outputs, layers, self.answers = first.outputs, first.layers, first.answers
+        self.batch_size = execution.batch_size or chosen_batch_size(subject.model, first.inputs, layers, self.device)
+        """As asked for or chosen, until the GPU's memory turns out too small for it."""
+        self.execution = replace(execution, batch_size=self.batch_size)
         self.setting = Setting(subject.task, subject.scores, subject.classes, layers, source.ids)
         classes = subject.class_count(outputs)
         _check_classes(subject, source, classes)
@@ -123,13 +88,22 @@ class Job:
                 model["code_and_weights"] = self.subject.identity().fingerprint
         return {**model, "data": self.source.fingerprint(), "samples": len(self.source.ids)}
 
+    def _cut(self, batch_size: int | None) -> dict[str, Any]:
+        """What must agree for results to be equal to the last bit."""
+        return {
+            "batch_size": batch_size,
+            "shard_size": self.execution.shard_size,
+            "device": self.device.type,
+            "threads": self.execution.threads or torch.get_num_threads(),
+        }
+
     def probe_folder(self, index: int) -> Path:
         """Where the shards of a probe go: the name says what they depend on, so another plan never meets them."""
         return self._folders[index]
 
     @cached_property
     def _folders(self) -> list[Path]:
-        common = [self.identity, __version__, self.execution.record(self.device)]
+        common = [self.identity, __version__, self._cut(self.execution.batch_size)]
         return [self._work / digest([*common, probe.identity()])[:24] for probe in self.probes]
 
     @property
@@ -198,7 +172,7 @@ class Job:
             **({} if self._skipped is None else {"skipped": self._skipped}),
             **({} if self.disagreement is None else {"inference_options": self.disagreement}),
             **({} if self.answers.digest else {"answers": {"same_each_time": False, **self.answers.record()}}),
-            "execution": replace(self.execution, batch_size=self.batch_size).record(self.device),
+            "execution": self._cut(self.batch_size),
             "versions": versions(),
         }
 

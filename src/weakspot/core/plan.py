@@ -7,21 +7,19 @@ from functools import cached_property
 from typing import Any
 
 from weakspot._version import __version__
-from weakspot.core.answer_book import AnswerBook
 from weakspot.core.digest import digest
-from weakspot.core.engine import Engine, LocalEngine
+from weakspot.core.driver import Driver, driving
+from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError, DataError, RunError
-from weakspot.core.examine import finish, leave_out_bad, run_job
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.files import remove_folder
 from weakspot.core.finding import Finding
-from weakspot.core.job import Execution, Job
-from weakspot.core.progress import Progress, Silent
+from weakspot.core.progress import Progress
 from weakspot.core.run import Run
 from weakspot.core.sample_check import ValidSubset
 from weakspot.core.source import Source, splits_behind, with_made_splits
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
-from weakspot.core.threads import settled, torch_threads
 
 
 @dataclass(frozen=True)
@@ -100,83 +98,69 @@ class Plan:
         data: Mapping[str, Source],
         run: Run,
         *,
-        execution: Execution | None = None,
+        execution: ExecutionOptions | None = None,
         engine: Engine | None = None,
         progress: Progress | None = None,
     ) -> list[Finding]:
-        """Work off the plan into a Run. What is there already is used again; what was begun goes on."""
+        """Work off the plan into a Run. What is there already is used again; what was begun resumes."""
         self.check(data)
         for step in self.steps:
             step.probe.check_task(subject.task, step.options)
-        worker = engine or LocalEngine()
         with run.locked(), subject.borrowed():
             subject.fingerprint()  # what is kept must be known again: refuse a black box without a name
-            how = settled(execution or Execution(), run.folder / "work", worker.usual_threads)
-            with AnswerBook(subject, how, run.manifest().get("answers"), progress) as book:
-                usable = self._valid(subject, data, run, how, progress or Silent())
-                data = with_made_splits(usable, [*(step.split for step in self.steps), *_made_before(run, usable)])
-                book.check(data)
-                run.note_answers(book.record())
-                noted = {split: described(source) for split, source in data.items()}
+            work, noted = run.folder / "work", run.manifest().get("answers")
+            with driving(subject, work, execution, engine=engine, progress=progress, answers=noted) as driver:
+                valid = _valid(data, run, driver)
+                data = with_made_splits(valid, [*(step.split for step in self.steps), *_made_before(run, valid)])
+                driver.check_answers(data)
+                run.note_answers(driver.book.record())
                 asked = [self.names[key] for key in self.asked_in_order()]
-                run.describe(subject=subject.describe(), data=noted, asked=asked)
-                return self._work_off(subject, data, run, how, worker, book, progress)
+                described_data = {split: described(source) for split, source in data.items()}
+                run.describe(subject=subject.describe(), data=described_data, asked=asked)
+                findings = self._findings(driver, data, run)
+                remove_folder(work)
+        return findings
 
-    def _work_off(
-        self,
-        subject: Subject,
-        data: Mapping[str, Source],
-        run: Run,
-        how: Execution,
-        worker: Engine,
-        book: AnswerBook,
-        progress: Progress | None,
-    ) -> list[Finding]:
-        """All passes, one after the other: what fits is used again, the rest is found out."""
-        found, model, there = dict[str, Finding](), subject.fingerprint(), findings_by_request(run)
+    def _findings(self, driver: Driver, data: Mapping[str, Source], run: Run) -> list[Finding]:
+        """All passes, one after the other: what fits is used again, the rest is computed."""
+        findings, model, earlier = dict[str, Finding](), driver.subject.fingerprint(), findings_by_request(run)
         for planned in self.passes():
             source = data[planned.split]
             missing = []
             for step in planned.steps:
-                old = there.get(request_of(step, found, model, source.fingerprint()))
+                old = earlier.get(request_of(step, findings, model, source.fingerprint()))
                 if old is None:
                     missing.append(step)
                 else:
-                    found[step.key] = old if old.name == self.names[step.key] else self._keep(step, old, run)
+                    findings[step.key] = old if old.name == self.names[step.key] else self._keep(step, old, run)
             if missing:
-                probes, device = [step.build(found) for step in missing], worker.device(subject)
-                with torch_threads(how.threads):
-                    job = Job(subject, source, probes, how, run.folder / "work", device=device, answers=book.of(source))
-                book.note(job)
-                run.note_answers(book.record())
+                probes = [step.build(findings) for step in missing]
                 label = f"{planned.split}: {len(missing)} question{'s' if len(missing) > 1 else ''}"
-                run_job(job, engine=worker, progress=progress, label=label)
-                for index, step in enumerate(missing):
-                    found[step.key] = self._keep(step, finish(job, index, engine=worker, progress=progress), run)
-                    remove_folder(job.probe_folder(index))
-        remove_folder(run.folder / "work")
-        return [found[step.key] for step in self.steps]
-
-    def _valid(
-        self, subject: Subject, data: Mapping[str, Source], run: Run, how: Execution, progress: Progress
-    ) -> Mapping[str, Source]:
-        """The data without bad samples, where they are to be skipped; what is known from before is not read again."""
-        if how.on_bad_sample == "stop":
-            return data
-        before = run.manifest()
-        same_model = before["subject"].get("fingerprint") == subject.fingerprint()
-        usable: dict[str, Source] = {}
-        for split, source in data.items():
-            noted = before["data"].get(split, {}) if same_model else {}
-            again = ValidSubset(source, noted["skipped"]) if "skipped" in noted else source
-            known = "skipped" in noted and again.fingerprint() == noted["fingerprint"]
-            usable[split] = again if known else leave_out_bad(subject, source, how, progress)
-        return usable
+                made = driver.findings(source, probes, label, note=run.note_answers)
+                for step, (finding, shards) in zip(missing, made, strict=True):
+                    findings[step.key] = self._keep(step, finding, run)
+                    remove_folder(shards)
+        return [findings[step.key] for step in self.steps]
 
     def _keep(self, step: Step, finding: Finding, run: Run) -> Finding:
         named = _renamed(finding, self.names[step.key])
         run.save(named)
         return Finding.load(run.finding_folder(named.name), table=named.table)
+
+
+def _valid(data: Mapping[str, Source], run: Run, driver: Driver) -> Mapping[str, Source]:
+    """The data without bad samples, where they are to be skipped; what was checked before is not read again."""
+    if driver.options.on_bad_sample == "stop":
+        return data
+    before = run.manifest()
+    same_model = before["subject"].get("fingerprint") == driver.subject.fingerprint()
+    usable: dict[str, Source] = {}
+    for split, source in data.items():
+        noted = before["data"].get(split, {}) if same_model else {}
+        again = ValidSubset(source, noted["skipped"]) if "skipped" in noted else source
+        unchanged = "skipped" in noted and again.fingerprint() == noted["fingerprint"]
+        usable[split] = again if unchanged else driver.valid(source)
+    return usable
 
 
 def _made_before(run: Run, data: Mapping[str, Source]) -> list[str]:
@@ -212,9 +196,9 @@ def _renamed(finding: Finding, name: str) -> Finding:
     return finding if finding.name == name else replace(finding, name=name)
 
 
-def request_of(step: Step, found: Mapping[str, Finding], subject: str, data: str) -> str:
+def request_of(step: Step, findings: Mapping[str, Finding], subject: str, data: str) -> str:
     """What must agree for a Finding to be used again: probe, code, options, model and data."""
-    return digest([step.build(found).identity(), subject, data, __version__])
+    return digest([step.build(findings).identity(), subject, data, __version__])
 
 
 def findings_by_request(run: Run) -> dict[str, Finding]:

@@ -1,6 +1,6 @@
 """How many threads torch computes with: sums over large arrays may differ in the last bit with their number.
 
-An interrupted run resumes with as many threads as it began with, on any machine.
+An interrupted run resumes with as many threads and the same batch size as it began with, on any machine.
 """
 
 import json
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import torch
 
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.files import make_folder, write_text, writing
 from weakspot.core.guarded_open import read_json
-from weakspot.core.job import Execution
 
 _NOTE = "execution.json"
+_PINNED = ("threads", "batch_size")
 
 
 @contextmanager
@@ -32,19 +33,29 @@ def torch_threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def settled(execution: Execution, work: Path, usual: int) -> Execution:
-    """The execution with a number of threads: as asked for, else as the work was begun, else as usual; it is noted."""
-    threads = execution.threads or begun_with(work) or usual
-    if begun_with(work) != threads:
+def pinned(options: ExecutionOptions, work: Path, usual_threads: int) -> ExecutionOptions:
+    """The options with threads and batch size as asked for, else as the work was begun; and then threads as usual."""
+    begun = begun_with(work)
+    return replace(
+        options,
+        threads=options.threads or begun.get("threads") or usual_threads,
+        batch_size=options.batch_size or begun.get("batch_size"),
+    )
+
+
+def note_begun(work: Path, options: ExecutionOptions) -> None:
+    """Note with what the work was begun: whoever resumes it, on whatever machine, computes alike."""
+    note = {name: getattr(options, name) for name in _PINNED}
+    if begun_with(work) != note:
         with writing(work):
             make_folder(work)
-        write_text(work / _NOTE, json.dumps({"threads": threads}))
-    return replace(execution, threads=threads)
+        write_text(work / _NOTE, json.dumps(note))
 
 
-def begun_with(work: Path) -> int | None:
-    """The number of threads with which work was begun that is not finished yet."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        threads = read_json(work / _NOTE, links=False)["threads"]
-        return threads if isinstance(threads, int) and threads > 0 else None
-    return None
+def begun_with(work: Path) -> dict[str, int]:
+    """The numbers with which work was begun that is not finished yet; one that cannot be read was never noted."""
+    with suppress(OSError, ValueError):
+        note = read_json(work / _NOTE, links=False)
+        numbers = {name: note.get(name) for name in _PINNED} if isinstance(note, dict) else {}
+        return {name: number for name, number in numbers.items() if type(number) is int and number > 0}
+    return {}

@@ -37,7 +37,7 @@ class RayEngine(Engine):
     gpus_per_worker: GPUs of each worker, or a part of one; by default 1 where the subject's device is a GPU, else 0.
     patience: when a worker is too slow, see `Patience`.
 
-    Workers compute with one thread each unless `Execution(threads=…)` says otherwise.
+    Workers compute with one thread each unless `ExecutionOptions(threads=…)` says otherwise.
     """
 
     def __init__(

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from weakspot.core.engine import Engine, LocalEngine, Work
 from weakspot.core.errors import WeakspotError
 from weakspot.core.examine import run_job
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding, verify
-from weakspot.core.job import Execution, Job, Shard
+from weakspot.core.job import Job, Shard
 from weakspot.core.observation import Observation
 from weakspot.core.outputs import Outputs
 from weakspot.core.plan import Plan
@@ -58,7 +59,7 @@ class Trial:
         self, run: Run, *, data: Mapping[str, Source] | None = None, engine: Engine | None = None, **execution: Any
     ) -> Finding:
         """The same, into a Run."""
-        how = replace(Execution(batch_size=8, shard_size=16, workers=0), **execution)
+        how = replace(ExecutionOptions(batch_size=8, shard_size=16, workers=0), **execution)
         return Plan.of([self.step]).run(self.bench.subject, data or self.bench.data, run, execution=how, engine=engine)[
             -1
         ]
@@ -78,7 +79,7 @@ class Trial:
                 plan = Plan.of(list(self.step.upstream.values()))
                 made = plan.run(self.bench.subject, self.bench.data, run)
                 findings = {step.key: finding for step, finding in zip(plan.steps, made, strict=True)}
-            execution = Execution(batch_size=8, shard_size=shard_size, workers=0)
+            execution = ExecutionOptions(batch_size=8, shard_size=shard_size, workers=0)
             job = Job(self.bench.subject, data, [self.step.build(findings)], execution, run.folder / "work")
             run_job(job)
             yield job, [dict(np.load(job.shard_folder(0, shard.number) / "state.npz")) for shard in job.shards()]

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 from torch import nn
 
+from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.examine import examine
 from weakspot.core.finding import Finding
 from weakspot.core.progress import Progress
 from weakspot.core.source import Source, Subset, check_ids
