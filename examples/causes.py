@@ -22,9 +22,12 @@ def main() -> None:
     data = {"test": eye_net.test(), "pool": eye_net.pool()}
     asked = steps({"angles": ["gaze_angle", "light_angle"], "select": {"from": "pool", "budget": 100}})
     run = Run.create(folder / "run")
-    errors, causes, unsafe = Plan.of(asked).run(subject, data, run)
+    errors, slices, causes, unsafe = Plan.of(asked).run(subject, data, run)
 
     print(f"error-inducing images: {errors.summary['errors']} of {errors.summary['inputs']}")
+    for row in [] if slices.table is None else slices.table.to_pylist():
+        print(f"{row['status']}: {row['summary']}")
+        print(f"  its errors, against correct images of the same classes: {row['contrast']}")
     for name in ("clusters", "stable_clusters", "explained_clusters", "layer", "images_to_inspect", "share_to_inspect"):
         print(f"{name}: {causes.summary[name]} ({causes.summary[name].about})")
     ids, numbers = causes.arrays["image_id"], causes.arrays["image_cluster"]

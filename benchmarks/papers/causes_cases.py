@@ -105,7 +105,7 @@ def kept(data: Mapping[str, Source], device: str) -> dict[str, Source]:
 
 def chosen(case: Case, budget: int) -> tuple[Finding, Finding, float | None]:
     """Root causes of the test set, the unsafe set of the pool, and which keypoint errors are wrong."""
-    asked = steps({**case.options, "select": {"from": "pool", "budget": budget}})
+    asked = steps({**case.options, "slices": False, "select": {"from": "pool", "budget": budget}})
     with tempfile.TemporaryDirectory() as folder:
         run, how = Run.create(Path(folder) / "run"), ExecutionOptions(batch_size=128)
         errors, causes, unsafe = Plan.of(asked).run(case.subject, case.data, run, execution=how)

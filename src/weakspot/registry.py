@@ -24,7 +24,7 @@ BUILT_IN = {
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
     "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassGauge",
-    "weakspot.causes": "Errors RootCauses UnsafeSet",
+    "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",
 }

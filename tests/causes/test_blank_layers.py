@@ -69,7 +69,7 @@ def data():
 def root_causes(model, data, folder, output=None, **options):
     subject = Subject(model.eval(), classes=CLASSES, scores="logits", output=output)
     run = Run.create(folder)
-    return Plan.of(steps({"replicates": 0, **options})).run(subject, {"test": data, "pool": data}, run)
+    return Plan.of(steps({"replicates": 0, "slices": False, **options})).run(subject, {"test": data, "pool": data}, run)
 
 
 def test_queries_and_keys_are_left_out_and_named(data, tmp_path):

@@ -78,7 +78,7 @@ def test_relevance_begins_at_the_worst_number_or_keypoint():
 
 
 def test_numbers_that_do_not_fit_are_refused():
-    with pytest.raises(DataError, match="3 numbers per sample and the targets have 2"):
+    with pytest.raises(DataError, match="3 numbers per sample, and the targets have 2"):
         output_errors(torch.zeros(1, 3), torch.zeros(1, 2), "regression")
     with pytest.raises(DataError, match="pairs of x and y"):
         output_errors(torch.zeros(1, 3), torch.zeros(1, 3), "keypoints")

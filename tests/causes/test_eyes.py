@@ -18,7 +18,7 @@ def found(tmp_path_factory):
         {"replicates": 0, "angles": ("gaze_angle",), "layers": "conv*", "select": {"from": "pool", "budget": 100}}
     )
     run = Run.create(tmp_path_factory.mktemp("eyes") / "run")
-    return dict(zip(("errors", "causes", "unsafe"), Plan.of(asked).run(subject, data, run), strict=True))
+    return dict(zip(("errors", "slices", "causes", "unsafe"), Plan.of(asked).run(subject, data, run), strict=True))
 
 
 def test_clusters_agree_with_the_planted_kinds(found):

@@ -163,7 +163,7 @@ def test_what_cannot_work_is_refused(net, splits, examined):
 def test_heat_maps_of_unit_length_are_compared_on_both_sides(net, splits, tmp_path):
     asked = steps({"unit_length": True, "layer": "0", "keep": "all", "select": {"from": "pool", "budget": 10}})
     subject = Subject(net, classes=CLASSES, scores="logits")
-    _, causes, unsafe = Plan.of(asked).run(subject, splits, Run.create(tmp_path / "run"))
+    *_, causes, unsafe = Plan.of(asked).run(subject, splits, Run.create(tmp_path / "run"))
     images = ErrorImages.of_finding(causes)
     assert images.unit_length
     wrong, new = (

@@ -61,6 +61,7 @@ SMALL = {
     "lesion_fit": SMALL_FIT,
     "case_volumes": {"sampling": SMALL_LESIONS},
     "scores": {"sampling": SMALL_LESIONS, "training": {key: SMALL_FIT[key] for key in SMALL_FIT if key != "sampling"}},
+    "error_slices": {"smallest": 3, "depth": 2},
     "root_causes": {"method": "gradient", "replicates": 5},  # exact on whole numbers, as rules that divide are not
     "unsafe_set": {"clustering": {"method": "gradient", "replicates": 0}, "budget": 7},
 }

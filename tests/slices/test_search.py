@@ -7,6 +7,8 @@ import pytest
 
 from weakspot.core.errors import ConfigError
 from weakspot.slices import SliceRule, SliceSearch, Trait, candidate_conditions, find_rules, likelihood_gain
+from weakspot.slices.candidates import naming_costs
+from weakspot.slices.search import FURTHER
 
 
 def table(count=800, seed=0):
@@ -60,7 +62,7 @@ def test_the_beam_misses_nothing_that_trying_all_pairs_finds():
     (rule,) = find_rules(traits, wrong, search=SliceSearch(depth=2, most=1))
     conditions = candidate_conditions(traits, np.ones(300, dtype=bool), 10)
     columns = {trait.name: trait.column for trait in traits}
-    cost, best = np.log(len(conditions)), (0.0, None)
+    costs, best = dict(zip(conditions, naming_costs(conditions), strict=True)), (0.0, None)
     singles = [(each,) for each in conditions]
     pairs = [pair for pair in combinations(conditions, 2) if pair[0].trait != pair[1].trait]
     for chosen in singles + pairs:
@@ -68,7 +70,9 @@ def test_the_beam_misses_nothing_that_trying_all_pairs_finds():
         size, inside = float(holds.sum()), float((holds & wrong).sum())
         if min(size, 300 - size) < 10:
             continue
-        gain = likelihood_gain(size, inside, size * wrong.mean(), 300, float(wrong.sum())) - len(chosen) * cost
+        gain = likelihood_gain(size, inside, size * wrong.mean(), 300, float(wrong.sum()))
+        own = sorted(costs[each] for each in chosen)
+        gain -= own[0] + FURTHER * sum(own[1:])
         best = max(best, (float(gain), SliceRule(chosen)), key=lambda entry: entry[0])
     assert rule == best[1]
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from weakspot.causes.parameters import Parameters
     from weakspot.causes.probes import RootCauses
     from weakspot.causes.reclustering import recluster
+    from weakspot.causes.slice_probes import ErrorSlices
     from weakspot.causes.stability import best_jaccard, cluster_stability
     from weakspot.causes.traits import SharedTraits, disagreement, shared_traits
     from weakspot.causes.tree import cluster_scores, cut_tree, distances_of_distances, merge_tree
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClusterRecipe",
     "ErrorImages",
+    "ErrorSlices",
     "Errors",
     "HeatMapRows",
     "LayerClusters",
@@ -104,6 +106,7 @@ __getattr__, __dir__ = lazy_names(
         "landmarks": "cluster_means nearest_clusters",
         "parameters": "Parameters",
         "probes": "RootCauses",
+        "slice_probes": "ErrorSlices",
         "stability": "best_jaccard cluster_stability",
         "analysis": "ErrorImages RootCauseStudy study_root_causes",
         "traits": "SharedTraits disagreement shared_traits",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -52,16 +53,8 @@ class Errors(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep each prediction with its target, or with the error of its worst number, and the metadata."""
-        metadata = metadata_rows(seen.metadata)
-        if self.setting.task in NUMERIC:
-            errors = output_errors(seen.outputs, seen.targets, self.setting.task)
-            worst = errors.max(1)
-            both = {"prediction": seen.outputs, "target": seen.targets}
-            numbers = {name: values.reshape(len(values), -1).float() for name, values in both.items()}
-            self.predictions.append(seen.ids, error=worst.values, worst=worst.indices, **numbers, **metadata)
-        else:
-            both = {"prediction": seen.predicted, "target": seen.targets.long()}
-            self.predictions.append(seen.ids, correct=seen.correct, **both, **metadata)
+        columns = prediction_columns(seen, self.setting)
+        self.predictions.append(seen.ids, **columns, **metadata_rows(seen.metadata))
 
     def finish(self) -> Finding:
         """Every sample: whether it is predicted correctly, its error, and what was predicted in place of what."""
@@ -77,7 +70,7 @@ class Errors(Probe):
             arrays = {"prediction": rows["prediction"], "target": rows["target"]}
         else:
             correct = np.asarray(rows["correct"])
-            columns = {name: np.array(values) for name, values in _named_predictions(rows, self.setting).items()}
+            columns = named_predictions(rows, self.setting)
         kinds = np.where(correct, "", error_kinds(rows, self.setting))
         return self.finding(
             summary={
@@ -101,9 +94,19 @@ class Errors(Probe):
         return Estimate(float(incorrect.mean()), float(low), float(high), 0.95, about)
 
 
-def _named_predictions(rows: RowTable, setting: Setting) -> dict[str, list[str]]:
-    """Targets and predictions by name."""
-    return {name: _named(rows[name], setting.classes) for name in ("target", "prediction")}
+def prediction_columns(seen: Observation, setting: Setting) -> dict[str, Any]:
+    """Of one batch: targets, predictions, and whether they agree; or the error of the worst number, and which it is."""
+    if setting.task not in NUMERIC:
+        return {"correct": seen.correct, "prediction": seen.predicted, "target": seen.targets.long()}
+    worst = output_errors(seen.outputs, seen.targets, setting.task).max(1)
+    both = {"prediction": seen.outputs, "target": seen.targets}
+    numbers = {name: values.reshape(len(values), -1).float() for name, values in both.items()}
+    return {"error": worst.values, "worst": worst.indices, **numbers}
+
+
+def named_predictions(rows: RowTable, setting: Setting) -> dict[str, np.ndarray]:
+    """Targets and predictions of classes or labels, by name."""
+    return {name: np.array(_named(rows[name], setting.classes), dtype=np.str_) for name in ("target", "prediction")}
 
 
 def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
@@ -111,7 +114,7 @@ def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
     if setting.task in NUMERIC:
         word = "keypoint" if setting.task == "keypoints" else "output"
         return np.array([f"{word} {number}" for number in rows["worst"]], dtype=np.str_)
-    both = _named_predictions(rows, setting)
+    both = named_predictions(rows, setting)
     return np.array([f"{a} → {b}" for a, b in zip(both["target"], both["prediction"], strict=True)], dtype=np.str_)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from weakspot.causes.finding_outputs import ERRORS, LABELS, ROOT_CAUSES, UNSAFE
+from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, number, roughly
@@ -10,7 +11,30 @@ from weakspot.repair.outputs import RETRAINING
 
 
 def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
-    """The largest cluster of errors."""
+    """The first confirmed cause, and the largest cluster of errors."""
+    return [*_first_cause(findings), *_largest_cluster(findings)]
+
+
+def _first_cause(findings: Sequence[Finding]) -> list[WorstFinding]:
+    slices = next((finding for finding in findings if finding.name == "causes.error_slices"), None)
+    rows = [] if slices is None or slices.table is None else slices.table.to_pylist()
+    row = next((row for row in rows if row["confirmed"] and row["kind"] == "cause"), None)
+    if slices is None or row is None:
+        return []
+    rate = f"{roughly(row['error_rate'])} (95\u00a0% interval {roughly(row['low'])} to {roughly(row['high'])})"
+    total = slices.provenance.get("samples")
+    return [
+        WorstFinding(
+            title=f"Errors where {row['rule']}",
+            text=f"{rate} of these are predicted incorrectly, elsewhere {roughly(row['elsewhere'])}; confirmed on data "
+            "that the rule was not found on.",
+            finding=slices.name,
+            share=row["images"] / total if isinstance(total, int) and total else 0.0,
+        )
+    ]
+
+
+def _largest_cluster(findings: Sequence[Finding]) -> list[WorstFinding]:
     root_causes = next((finding for finding in findings if finding.name == "causes.root_causes"), None)
     rows = [] if root_causes is None or root_causes.table is None else root_causes.table.to_pylist()
     if root_causes is None or not rows:
@@ -36,6 +60,7 @@ ROOM = Room(
     "causes",
     findings={
         "causes.errors": ERRORS,
+        "causes.error_slices": ERROR_SLICES,
         "causes.root_causes": ROOT_CAUSES,
         "causes.unsafe": UNSAFE,
         "causes.labels": LABELS,

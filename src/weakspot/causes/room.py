@@ -5,6 +5,7 @@ from typing import Any
 
 from weakspot.causes.error_probes import Errors
 from weakspot.causes.probes import RootCauses
+from weakspot.causes.slice_probes import ErrorSlices
 from weakspot.causes.unsafe_probes import UnsafeSet
 from weakspot.core.errors import ConfigError
 from weakspot.core.probe import complete_options
@@ -12,25 +13,40 @@ from weakspot.core.step import Step
 
 OF_ERRORS = ("threshold", "quantile")
 """Options that say which images are predicted incorrectly."""
+SHARED = ("angles", "seed")
+"""Options that rules and clusters have in common."""
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
-    """The error-inducing images, and their root-cause clusters; on request the images to label next.
+    """The error-inducing images, the rules that hold for unusually many of them, and their clusters by heat maps.
 
     threshold, quantile: which numbers or keypoints are incorrect, as in `Errors`.
+    slices: the options of `ErrorSlices`; `angles` holds for both. False leaves the rules out.
     select: choose images to label. `from`: the split to choose from, by default "pool"; `budget`: how many; the other
         options of `UnsafeSet`.
     All other options are those of `RootCauses`.
 
     >>> [step.probe.__name__ for step in steps({"quantile": 0.8, "linkage": "average", "select": {"budget": 50}})]
-    ['Errors', 'RootCauses', 'UnsafeSet']
+    ['Errors', 'ErrorSlices', 'RootCauses', 'UnsafeSet']
     """
     remaining = dict(options)
     select = remaining.pop("select", None)
-    errors = Step.of(Errors, **{name: remaining.pop(name) for name in OF_ERRORS if name in remaining})
+    slices = remaining.pop("slices", {})
+    of_errors = {name: remaining.pop(name) for name in OF_ERRORS if name in remaining}
+    errors = Step.of(Errors, **of_errors)
+    shared = {name: remaining[name] for name in SHARED if name in remaining}
+    rules = [] if slices is False else [_slices(slices, {**shared, **of_errors})]
     causes = Step(RootCauses, complete_options(RootCauses, remaining), RootCauses.split, {"errors": errors})
     causes.try_options()
-    return [errors, causes, *([] if select is None else [_selecting(select, causes)])]
+    return [errors, *rules, causes, *([] if select is None else [_selecting(select, causes)])]
+
+
+def _slices(options: Any, shared: Mapping[str, Any]) -> Step:
+    if not isinstance(options, Mapping):
+        raise ConfigError(
+            f"slices is {options!r}: expected options of error_slices, as {{depth: 2}}, or false for none"
+        )
+    return Step.of(ErrorSlices, **{**shared, **options})
 
 
 def _selecting(select: Any, causes: Step) -> Step:

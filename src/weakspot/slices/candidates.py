@@ -1,5 +1,6 @@
 """The conditions that a search tries: every value of a category, and ranges of numbers between quantiles."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from weakspot.slices.conditions import SliceCondition, Trait
 
 Floats = NDArray[np.float64]
-QUANTILES = (0.01, 0.025, *(step / 20 for step in range(1, 20)), 0.975, 0.99)
+QUANTILES = (0.01, *(step / 40 for step in range(1, 40)), 0.99)
 """Where ranges of numbers may begin and end."""
 TENTHS = tuple(step / 10 for step in range(1, 10))
 """Where ranges with two ends may begin and end."""
@@ -100,3 +101,25 @@ def _arcs(trait: Trait, period: float) -> Iterator[SliceCondition]:
         for length in (1, 2, 3, 4):
             high = (start + length) % ARCS * step
             yield SliceCondition(trait.name, low=start * step, high=high, period=period)
+
+
+FORMS = {"plain": 0.6, "range": 0.25, "outside": 0.15}
+"""How probable each form of condition is before anything is known: a value or one end, two ends, outside of them."""
+
+
+def naming_costs(conditions: Sequence[SliceCondition]) -> Floats:
+    """What it costs in nats to name each condition: every trait costs the same, then its form, then its numbers.
+
+    >>> naming_costs([SliceCondition("x", low=1.0), SliceCondition("x", low=2.0), SliceCondition("y", value=1.0)])
+    array([1.89711998, 1.89711998, 1.2039728 ])
+    """
+    forms = [(each.trait, _form(each)) for each in conditions]
+    counts = Counter(forms)
+    traits = len({each.trait for each in conditions})
+    return np.array([np.log(traits * counts[each] / FORMS[each[1]]) for each in forms])
+
+
+def _form(condition: SliceCondition) -> str:
+    if condition.outside:
+        return "outside"
+    return "plain" if condition.low is None or condition.high is None else "range"

@@ -60,7 +60,7 @@ def _numbers(trait: Trait, first: NDArray[np.float64], second: NDArray[np.float6
     middles = float(np.median(first)), float(np.median(second))
     middle = middles[1]
     text, distance_p = _far(trait, middle, np.abs(first - middle), np.abs(second - middle))
-    if distance_p < p_value:
+    if distance_p < p_value**2:  # clearly, since of two tiny p-values the smaller says nothing
         return text, distance_p
     lower = middles[0] < middles[1]
     word = (trait.low if lower else trait.high) or f"{trait.name} {'lower' if lower else 'higher'}"

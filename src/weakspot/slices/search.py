@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from weakspot.core.errors import ConfigError
-from weakspot.slices.candidates import candidate_conditions
+from weakspot.slices.candidates import candidate_conditions, naming_costs
 from weakspot.slices.conditions import Flags, SliceCondition, SliceRule, Trait
 
 Floats = NDArray[np.float64]
+FURTHER = 1.5
+"""How much dearer each condition after the first is than its name."""
 _BLOCK = 256
 """So many conditions are compared with the beam at once."""
 
@@ -94,15 +96,19 @@ def find_rules(
 
 @dataclass(frozen=True)
 class _Level:
-    """Rules of as many conditions: the numbers of their conditions, which inputs they hold for, and their gain."""
+    """Rules of as many conditions: the numbers of their conditions, which inputs they hold for, and their worth."""
 
     members: list[tuple[int, ...]]
     masks: Flags
-    gains: Floats
+    worth: Floats
 
 
 class _Stage:
-    """The search for one rule among the inputs that are left."""
+    """The search for one rule among the inputs that are left.
+
+    The worth of a rule is its gain less the costs of its conditions; each condition after the first costs `FURTHER` as
+    much, since the best of many combinations fits by chance as well.
+    """
 
     def __init__(
         self,
@@ -115,49 +121,49 @@ class _Stage:
         self.conditions, self.masks, self.wrong = conditions, masks, wrong.astype(np.float64)
         self.expected = expected_errors(wrong, strata)
         self.apart = np.array([each.trait in apart for each in conditions], dtype=bool)
+        self.costs = naming_costs(conditions)
         names = sorted({each.trait for each in conditions})
         self.trait = np.array([names.index(each.trait) for each in conditions], dtype=np.int64)
-        self.cost = float(np.log(max(len(conditions), 2)))
 
     def best(self, search: SliceSearch) -> SliceRule | None:
-        """The rule with the largest gain beyond its cost; none where no gain exceeds it."""
+        """The rule that is worth most; none where no gain exceeds its cost."""
         if not self.wrong.sum():
             return None
-        winner, worth = None, 0.0
-        level = self._first(search)
+        winner: tuple[int, ...] = ()
+        worth, level = 0.0, self._first(search)
         for depth in range(1, search.depth + 1):
-            if not level.members:
-                break
-            top = int(np.argmax(level.gains))
-            if level.gains[top] - depth * self.cost > worth:
-                winner, worth = level.members[top], float(level.gains[top]) - depth * self.cost
-            if depth < search.depth:
+            if level.members and level.worth.max() > worth:
+                winner, worth = level.members[int(level.worth.argmax())], float(level.worth.max())
+            if depth < search.depth and level.members:
                 level = self._extended(level, search)
-        return None if winner is None else SliceRule(tuple(self.conditions[each] for each in sorted(winner)))
+        return SliceRule(tuple(self.conditions[each] for each in winner)) if winner else None
 
     def _first(self, search: SliceSearch) -> _Level:
         every = np.ones((1, len(self.wrong)), dtype=bool)
-        gains = self._gains(every, search.smallest)[0]
-        chosen = _top(gains, search.beam)
-        return _Level([(each,) for each in chosen.tolist()], self.masks[chosen], gains[chosen])
+        gains = self._gains(every, search.smallest, alone=True)[0]
+        worth = np.where(gains > 0, gains - self.costs, -np.inf)
+        chosen = _top(worth, search.beam)
+        return _Level([(each,) for each in chosen.tolist()], self.masks[chosen], worth[chosen])
 
     def _extended(self, level: _Level, search: SliceSearch) -> _Level:
         """The best rules with one more condition, on another trait."""
-        parents = level.members
-        gains = self._gains(level.masks, search.smallest, parents)
-        for row, parent in enumerate(parents):
-            gains[row, np.isin(self.trait, self.trait[list(parent)])] = 0.0
+        gains = self._gains(level.masks, search.smallest, alone=False)
         members: dict[tuple[int, ...], float] = {}
-        for place in _top(gains.ravel(), search.beam * search.depth).tolist():
+        worth = np.full_like(gains, -np.inf)
+        for row, parent in enumerate(level.members):
+            usable = (gains[row] > 0) & ~np.isin(self.trait, self.trait[list(parent)])
+            costs = self.costs[list(parent)].sum() + self.costs
+            cheapest = np.minimum(self.costs[list(parent)].min(), self.costs)
+            worth[row, usable] = (gains[row] - FURTHER * costs + (FURTHER - 1) * cheapest)[usable]
+        for place in _top(worth.ravel(), search.beam * search.depth).tolist():
             row, condition = divmod(place, len(self.conditions))
-            members.setdefault(tuple(sorted((*parents[row], condition))), float(gains[row, condition]))
+            members.setdefault(tuple(sorted((*level.members[row], condition))), float(worth[row, condition]))
         kept = list(members)[: search.beam]
         masks = np.array([self.masks[list(each)].all(0) for each in kept], dtype=bool)
-        masks = masks.reshape(len(kept), len(self.wrong))
-        return _Level(kept, masks, np.array([members[each] for each in kept]))
+        return _Level(kept, masks.reshape(len(kept), len(self.wrong)), np.array([members[each] for each in kept]))
 
-    def _gains(self, parents: Flags, smallest: int, members: Sequence[tuple[int, ...]] = ()) -> Floats:
-        """The gain of each parent with each condition, (parents, conditions)."""
+    def _gains(self, parents: Flags, smallest: int, *, alone: bool) -> Floats:
+        """The gain of each parent with each condition, (parents, conditions); of a condition alone, a class apart."""
         weights = parents.astype(np.float64)
         stacked = np.concatenate([weights, weights * self.wrong, weights * self.expected])
         total, errors = len(self.wrong), float(self.wrong.sum())
@@ -165,17 +171,17 @@ class _Stage:
         for start in range(0, len(self.conditions), _BLOCK):
             block = slice(start, start + _BLOCK)
             size, inside, expected = np.split(stacked @ self.masks[block].astype(np.float64).T, 3)
-            if not members:  # a class by itself is compared with all others
+            if alone:  # a class by itself is compared with all others
                 expected = np.where(self.apart[block], size * errors / total, expected)
             gain = likelihood_gain(size, inside, expected, total, errors)
             gains[:, block] = np.where((size >= smallest) & (total - size >= smallest), gain, 0.0)
         return np.round(gains, 9)  # rounding errors of sums must not decide between equal rules
 
 
-def _top(gains: Floats, count: int) -> NDArray[np.int64]:
-    """The places of the largest gains above 0, the largest first, the first of equal ones."""
-    order = np.argsort(-gains, kind="stable")[:count]
-    return np.asarray(order[gains[order] > 0])
+def _top(worth: Floats, count: int) -> NDArray[np.int64]:
+    """The places of the largest values, the largest first, the first of equal ones; without those that can't be."""
+    order = np.argsort(-worth, kind="stable")[:count]
+    return np.asarray(order[np.isfinite(worth[order])])
 
 
 def expected_errors(wrong: Flags, strata: NDArray[np.int64] | None) -> Floats:

@@ -1,0 +1,124 @@
+"""What the Finding of error slices holds: torch-free."""
+
+from weakspot.core.figures import Bars
+from weakspot.core.outputs import (
+    Advice,
+    ArraySpec,
+    Headline,
+    Outputs,
+    count,
+    flag,
+    interval_end,
+    number,
+    share,
+    text,
+)
+
+_IMAGES = ("images",)
+_TRAITS = ("left out",)
+
+ERROR_SLICES = Outputs(
+    summary={
+        "confirmed": count(
+            "causes: rules on traits or labels whose excess of errors came back in the half of the data that they were "
+            "not found on"
+        ),
+        "confusions": count("predicted classes with an excess of errors that came back in the other half"),
+        "suspicions": count("rules whose excess of errors was not confirmed"),
+        "explained_share": share("share of all errors that a confirmed rule holds for", optional=True),
+        "errors": count("images that the model predicts incorrectly", better="lower"),
+        "inputs": count("samples examined"),
+        "searched": count("traits that rules were sought in", optional=True),
+        "left_out": count("traits that were left out, since they follow from the prediction or the label"),
+        "agreement": number(
+            "Cohen's kappa of labels and predictions: 0 as by chance, 1 always", better="higher", optional=True
+        ),
+        "agreement_near_chance": number("the same, where it is too low for causes to be sought", optional=True),
+        "first": text("the confirmed cause that explains most errors", optional=True),
+        "first_rule": text("its rule", optional=True),
+        "first_confusion": text(
+            "the confirmed confusion that explains most errors, where there is no cause", optional=True
+        ),
+        "first_suspicion": text("the first suspicion, where nothing is confirmed", optional=True),
+    },
+    columns={
+        "slice": number("the rule's place in the list", role="code", optional=True),
+        "status": text('"confirmed", or "suspicion" if the excess of errors was not confirmed', optional=True),
+        "confirmed": flag("whether the rule is confirmed", optional=True),
+        "kind": text('"cause" for a rule on traits or labels, "confusion" for one on the prediction', optional=True),
+        "rule": text("which images the rule holds for", optional=True),
+        "summary": text("the rule with its error rates, in a sentence", optional=True),
+        "images": count("images that the rule holds for", optional=True),
+        "errors": count("errors among them", better="lower", optional=True),
+        "explained": number("errors among them beyond what the rate elsewhere would give", optional=True),
+        "error_rate": share("error rate where the rule holds, in the confirming half", better="lower", optional=True),
+        "low": interval_end("low end of its 95 % interval", unit="share", optional=True),
+        "high": interval_end("high end of its 95 % interval", unit="share", optional=True),
+        "elsewhere": share("error rate where it does not hold, in the confirming half", better="lower", optional=True),
+        "elsewhere_low": interval_end("low end of its 95 % interval", unit="share", optional=True),
+        "elsewhere_high": interval_end("high end of its 95 % interval", unit="share", optional=True),
+        "p_value": number("probability of so many errors by chance, corrected for the number of rules", optional=True),
+        "confused": text("what was predicted in place of what, with counts", optional=True),
+        "contrast": text(
+            "in what the errors of the slice differ from correct images of the same classes, in words", optional=True
+        ),
+        "wrong_examples": text("typical errors of the slice", optional=True),
+        "correct_examples": text("images of the slice that are like them and predicted correctly", optional=True),
+        "conditions": text("the rule as JSON, to be applied to other data", optional=True),
+    },
+    arrays={
+        "image_id": ArraySpec("the images, in the order of their ids", _IMAGES, optional=True),
+        "image_slice": ArraySpec("first rule that holds for each image, from 1 on; 0: none", _IMAGES, optional=True),
+        "image_found_on": ArraySpec("whether rules were sought on it; the others confirm", _IMAGES, optional=True),
+        "measures": ArraySpec("what was measured of each image", ("images", "measures"), optional=True),
+        "measure_names": ArraySpec("names of the measures", ("measures",), optional=True),
+        "left_out": ArraySpec("traits that were left out", _TRAITS, optional=True),
+        "left_out_why": ArraySpec("why each of them was", _TRAITS, optional=True),
+    },
+    by_sample={"slice": ("image_id", "image_slice")},
+    figures=(
+        Bars(
+            labels=("table.rule",),
+            values="table.error_rate",
+            low="table.low",
+            high="table.high",
+            marked="table.confirmed",
+            x_label="error rate in the half that confirms",
+            format="percent",
+            caption="Error rate where each rule holds, with its 95 % interval. Marked rules are confirmed, the others "
+            "are suspicions.",
+        ),
+    ),
+    headlines=(
+        Headline(
+            "The model agrees with the labels hardly better than chance (kappa {agreement_near_chance}), so no cause "
+            "of its errors is sought.",
+            rank=-5,
+        ),
+        Headline("Causes confirmed on data that they were not found on: {confirmed}. The first: {first}.", rank=-4),
+        Headline(
+            "No cause of the {errors} errors is confirmed. A confusion is: {first_confusion}.",
+            rank=-3,
+        ),
+        Headline(
+            "No cause of the {errors} errors is confirmed. Suspicions: {suspicions}. The first: {first_suspicion}.",
+            rank=-2,
+        ),
+        Headline(
+            "No cause of the {errors} errors is confirmed: no rule over {searched} traits holds for unusually many of "
+            "them.",
+            rank=-1,
+        ),
+    ),
+    advice=(
+        Advice(
+            "Collect or simulate new images where {first_rule}, label them and train on them. Keep the test images in "
+            "the test set, and do not train on them.",
+        ),
+        Advice(
+            "Examine more labelled data to confirm or drop the suspicions ({suspicions}); until then, take none of "
+            "them for a reason.",
+            rank=2,
+        ),
+    ),
+)

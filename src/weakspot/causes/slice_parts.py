@@ -1,0 +1,164 @@
+"""Summary, table and arrays of the Finding of error slices."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.causes.error_probes import kinds_text
+from weakspot.causes.slice_traits import TraitTable, standing
+from weakspot.core.finding import Estimate
+from weakspot.formatting import counted, number, roughly
+from weakspot.slices import ErrorRate, ErrorSlice, Trait, contrasts
+
+SHOWN = 5
+"""Examples of each slice."""
+_NAMED = 3
+"""Traits named in a contrast."""
+
+
+@dataclass(frozen=True)
+class ExaminedImages:
+    """What is known of all images, in the order of their ids.
+
+    wrong: whether each is predicted incorrectly. kinds: what was predicted in place of what. labels: the number of its
+    label, where there are classes.
+    """
+
+    ids: NDArray[np.str_]
+    wrong: NDArray[np.bool_]
+    kinds: NDArray[np.str_]
+    labels: NDArray[np.int64] | None
+    found_on: NDArray[np.bool_]
+    table: TraitTable
+
+
+def sentence(one: ErrorSlice, errors: int) -> str:
+    """The rule with its rates, in words."""
+    rates = f"{_rate_text(one.inside)} of {number(one.inside.inputs)} wrong, elsewhere {_rate_text(one.outside)}"
+    share = f"explains {number(round(one.explained))} of {counted(errors, 'error')}"
+    return f"{one.rule.text}: {rates}; {share}"
+
+
+def _rate_text(rate: ErrorRate) -> str:
+    return roughly(float(f"{rate.share:.2g}")) if rate.inputs else "none"
+
+
+def slice_summary(images: ExaminedImages, slices: Sequence[ErrorSlice]) -> dict[str, Estimate]:
+    """How many rules are confirmed and how many are suspicions, and the first of each."""
+    errors = int(images.wrong.sum())
+    confirmed = [one for one in slices if one.confirmed]
+    causes = [one for one in confirmed if one.kind == "cause"]
+    confusions = [one for one in confirmed if one.kind == "confusion"]
+    suspicions = [one for one in slices if not one.confirmed]
+    held = np.any([np.zeros(len(images.wrong), dtype=bool), *(one.members for one in confirmed)], axis=0)
+    numbers: dict[str, Any] = {
+        "confirmed": len(causes),
+        "confusions": len(confusions),
+        "suspicions": len(suspicions),
+        "errors": errors,
+        "inputs": len(images.wrong),
+        "searched": len(images.table.traits),
+        "left_out": len(images.table.left_out),
+    }
+    if errors:
+        numbers["explained_share"] = float(held[images.wrong].mean())
+    if causes:
+        numbers |= {"first": sentence(causes[0], errors), "first_rule": causes[0].rule.text}
+    elif confusions:
+        numbers["first_confusion"] = sentence(confusions[0], errors)
+    elif suspicions:
+        numbers["first_suspicion"] = sentence(suspicions[0], errors)
+    return {name: Estimate(value) for name, value in numbers.items()}
+
+
+def slice_columns(images: ExaminedImages, slices: Sequence[ErrorSlice]) -> dict[str, Any]:
+    """One row per rule, in the order of the list."""
+    traits = [trait for trait in images.table.traits if trait.source in ("metadata", "image")]
+    places = standing(images.table.traits)
+    rows = [_row(images, one, traits, places) for one in slices]
+    return {
+        "slice": np.arange(1, len(rows) + 1),
+        **{name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())},
+    }
+
+
+def _row(
+    images: ExaminedImages, one: ErrorSlice, traits: Sequence[Trait], places: NDArray[np.float64]
+) -> dict[str, Any]:
+    errors = one.members & images.wrong
+    wrong, correct = examples(images, one, places)
+    return {
+        "status": "confirmed" if one.confirmed else "suspicion",
+        "confirmed": one.confirmed,
+        "kind": one.kind,
+        "rule": one.rule.text,
+        "summary": sentence(one, int(images.wrong.sum())),
+        "images": int(one.members.sum()),
+        "errors": int(errors.sum()),
+        "explained": float(one.explained),
+        "error_rate": one.inside.share,
+        "low": one.inside.low,
+        "high": one.inside.high,
+        "elsewhere": one.outside.share,
+        "elsewhere_low": one.outside.low,
+        "elsewhere_high": one.outside.high,
+        "p_value": one.p_value,
+        "confused": kinds_text(images.kinds[errors].tolist()),
+        "contrast": contrast_text(images, errors, traits),
+        "wrong_examples": ", ".join(images.ids[wrong].tolist()),
+        "correct_examples": ", ".join(images.ids[correct].tolist()),
+        "conditions": json.dumps(one.rule.as_json(), ensure_ascii=False),
+    }
+
+
+def contrast_text(images: ExaminedImages, errors: NDArray[np.bool_], traits: Sequence[Trait]) -> str:
+    """In what these errors differ from correct images of the same classes: the clearest traits, in words."""
+    alike = ~images.wrong
+    if images.labels is not None:
+        alike &= np.isin(images.labels, images.labels[errors])
+    return "; ".join(each.text for each in contrasts(traits, errors, alike)[:_NAMED])
+
+
+def examples(
+    images: ExaminedImages, one: ErrorSlice, places: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Typical errors of a slice, nearest to their middle; and correct members like them, of their class if any."""
+    errors = np.flatnonzero(one.members & images.wrong)
+    if not len(errors):
+        return errors, errors
+    middle = np.median(places[errors], axis=0)
+    wrong = errors[np.argsort(np.abs(places[errors] - middle).sum(1), kind="stable")[:SHOWN]]
+    left = np.flatnonzero(one.members & ~images.wrong).tolist()
+    correct: list[int] = []
+    for error in wrong.tolist():
+        if not left:
+            break
+        apart = np.abs(places[left] - places[error]).sum(1)
+        if images.labels is not None:
+            apart = apart + (images.labels[left] != images.labels[error]) * (places.shape[1] + 1.0)
+        correct.append(left.pop(int(np.argmin(apart))))
+    return wrong, np.array(correct, dtype=np.int64)
+
+
+def slice_arrays(images: ExaminedImages, slices: Sequence[ErrorSlice]) -> dict[str, NDArray[Any]]:
+    """The first rule that holds for each image, what was measured, and what was left out."""
+    first = np.zeros(len(images.ids), dtype=np.int64)
+    for place, one in reversed(list(enumerate(slices, start=1))):
+        first[one.members] = place
+    measured = [trait for trait in images.table.traits if trait.source == "image"]
+    arrays: dict[str, NDArray[Any]] = {
+        "image_id": images.ids,
+        "image_slice": first,
+        "image_found_on": images.found_on,
+    }
+    if measured:
+        arrays["measures"] = np.stack([trait.column for trait in measured], axis=1)
+        arrays["measure_names"] = np.array([trait.name for trait in measured], dtype=np.str_)
+    if images.table.left_out:
+        arrays["left_out"] = np.array(list(images.table.left_out), dtype=np.str_)
+        arrays["left_out_why"] = np.array(list(images.table.left_out.values()), dtype=np.str_)
+    return arrays

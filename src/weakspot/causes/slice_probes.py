@@ -1,0 +1,135 @@
+"""Error slices: rules that hold for unusually many errors, found on one half of the data and confirmed on the other."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weakspot.causes.error_probes import (
+    NUMERIC,
+    error_kinds,
+    error_threshold,
+    named_predictions,
+    prediction_columns,
+)
+from weakspot.causes.parameters import metadata_columns, metadata_rows
+from weakspot.causes.slice_outputs import ERROR_SLICES
+from weakspot.causes.slice_parts import ExaminedImages, slice_arrays, slice_columns, slice_summary
+from weakspot.causes.slice_traits import TraitOptions, group_numbers, trait_table, without_prefix
+from weakspot.core.errors import ConfigError
+from weakspot.core.finding import Estimate, Finding
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import RowTable
+from weakspot.data.image_measures import MEASURES, image_measures, measurable
+from weakspot.slices import SliceData, SliceSearch, chance_corrected_agreement, first_half, ranked_slices
+
+LEAST_AGREEMENT = 0.2
+"""Cohen's kappa below which agreement is at most "slight" [landis1977], and errors are the rule."""
+
+
+class ErrorSlices(Probe):
+    """Rules that hold for unusually many errors, as "dark (brightness < 0.2)". After SliceLine (Sagadeeva, Boehm 2021).
+
+    Rules are conditions on traits: the metadata, what can be measured of any image, and the true class. They are found
+    on one half of the images. On the other half each is tested against images of the same classes that no earlier rule
+    holds for, corrected for the number of rules. Those that do not pass are suspicions. What the rules leave is
+    searched for predicted classes with many errors: confusions.
+
+    threshold: error above which a number or keypoint is incorrect; by default the quantile decides.
+    quantile: of all errors in these data, above which a number or keypoint is incorrect: 0.9 takes the worst tenth.
+    angles: columns of the metadata that are angles in degrees, where 359 is near 1.
+    ignore: columns of the metadata that no rule may name.
+    group: column of the metadata with equal values for images that belong together, such as a film or a patient.
+    measures: whether brightness, contrast and the other measures of the images are traits.
+    depth: how many conditions a rule may have, at most 4.
+    smallest: how many images a rule must hold for, in the half that is searched.
+    most: how many rules at most.
+    seed: of the halves.
+    """
+
+    tasks = ("classification", "multilabel", "regression", "keypoints")
+    outputs = ERROR_SLICES
+
+    threshold: float | None = None
+    quantile: float = 0.9
+    angles: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    group: str | None = None
+    measures: bool = True
+    depth: int = 3
+    smallest: int = 10
+    most: int = 10
+    seed: int = 0
+
+    images = Rows()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile < 1:
+            raise ConfigError(f"quantile is {self.quantile}: expected a number between 0 and 1, such as 0.9")
+        _ = self.search
+
+    @property
+    def search(self) -> SliceSearch:
+        """How rules are searched for."""
+        return SliceSearch(depth=self.depth, smallest=self.smallest, most=self.most)
+
+    def observe(self, seen: Observation) -> None:
+        """Keep each prediction, the metadata, and what is measured of the image."""
+        columns: dict[str, Any] = {**prediction_columns(seen, self.setting), **metadata_rows(seen.metadata)}
+        if self.setting.task in NUMERIC:
+            del columns["prediction"], columns["target"]
+        if self.measures and measurable(seen.inputs):
+            columns |= {_key(name): values for name, values in image_measures(seen.inputs).items()}
+        self.images.append(seen.ids, **columns)
+
+    def finish(self) -> Finding:
+        """The ranked list of rules, each confirmed or a suspicion."""
+        images, groups = self._examined(self.images.read())
+        agreement = self._agreement(images)
+        near_chance = agreement is not None and agreement < LEAST_AGREEMENT
+        data = SliceData(images.wrong, images.found_on, images.labels, groups)
+        slices = [] if near_chance else ranked_slices(images.table.traits, data, self.search)
+        summary = slice_summary(images, slices)
+        if agreement is not None:
+            summary["agreement"] = Estimate(agreement)
+        if near_chance:
+            summary["agreement_near_chance"] = Estimate(agreement)
+        if near_chance or not images.wrong.any():
+            del summary["searched"]
+        columns = slice_columns(images, slices) if slices else None
+        return self.finding(summary=summary, table=columns, arrays=slice_arrays(images, slices))
+
+    def _examined(self, rows: RowTable) -> tuple[ExaminedImages, NDArray[np.int64] | None]:
+        """All images in the order of their ids, and the group of each."""
+        names = np.asarray(rows.ids, dtype=np.str_)
+        order = np.argsort(names, kind="stable")
+        ids = names[order]
+        metadata = {name: column[order] for name, column in without_prefix(metadata_columns(rows)).items()}
+        named: dict[str, NDArray[np.str_]] = {}
+        if self.setting.task in NUMERIC:
+            wrong = rows["error"] > error_threshold(rows["error"], threshold=self.threshold, quantile=self.quantile)
+        else:
+            wrong = ~np.asarray(rows["correct"])
+            named = {name: column[order] for name, column in named_predictions(rows, self.setting).items()}
+        wrong = np.asarray(wrong)[order]
+        measures = {name: np.asarray(rows[_key(name)])[order] for name in MEASURES if _key(name) in rows}
+        options = TraitOptions(self.angles, self.ignore, self.group)
+        table = trait_table(metadata, measures, named, wrong, options)
+        groups = group_numbers(metadata, self.group)
+        halves = ids.tolist() if self.group is None else metadata[self.group].astype(np.str_).tolist()
+        labels = np.unique(named["target"], return_inverse=True)[1] if named else None
+        kinds = error_kinds(rows, self.setting)[order]
+        found_on = first_half(halves, seed=self.seed)
+        return ExaminedImages(ids, wrong, kinds, labels, found_on, table), groups
+
+    def _agreement(self, images: ExaminedImages) -> float | None:
+        if self.setting.task != "classification" or not len(images.ids):
+            return None
+        named = {trait.source: trait.column for trait in images.table.traits}
+        return chance_corrected_agreement(named["class"], named["prediction"])
+
+
+def _key(measure: str) -> str:
+    """The column of rows that holds a measure."""
+    return f"measure.{measure.replace(' ', '_')}"

@@ -1,0 +1,225 @@
+"""Error slices end to end: what is planted is confirmed, chance is not, and the Finding says which is which."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from weakspot import Plan, Subject, examine
+from weakspot.causes import ErrorSlices
+from weakspot.causes.outputs import worst
+from weakspot.causes.room import steps
+from weakspot.causes.slice_outputs import ERROR_SLICES
+from weakspot.core.errors import ConfigError
+from weakspot.data import digits
+from weakspot.data.sources import ArraySource, WithMetadata
+from weakspot.report.drawings import figures
+from weakspot.report.headlines import answer
+from weakspot.report.next_steps import next_steps
+from weakspot.slices import SliceRule
+
+CLASSES = ("left", "right", "both")
+COUNT = 900
+
+
+def predicts(images):
+    """A network that reads its answer from three pixels, and mistakes a class for the one before in the dark."""
+    seen = images[:, 0, 0, :3]
+    return torch.where((images.mean((1, 2, 3)) < 0.25)[:, None], seen.roll(-1, 1), seen)
+
+
+def black_box(forward=predicts, **options):
+    options = {"classes": CLASSES, "scores": "logits", "fingerprint": "corners 1", **options}
+    return Subject(forward, **options)
+
+
+def source(seed=0, *, dark=0.2, mistakes=0.05, targets=None, metadata=None):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, COUNT)
+    light = np.where(rng.random(COUNT) < dark, 0.2, 0.8)
+    images = rng.random((COUNT, 1, 8, 8), dtype=np.float32) * light[:, None, None, None].astype(np.float32)
+    images[:, 0, 0, :3] = 0
+    shown = np.where(rng.random(COUNT) < mistakes, (labels + 1) % 3, labels)
+    images[np.arange(COUNT), 0, 0, shown] = 1
+    ids = [f"s{seed}-{number:04d}" for number in range(COUNT)]
+    data = ArraySource(images, labels if targets is None else targets, ids=ids)
+    known = {"id": ids, "speed": rng.random(COUNT).tolist(), "weather": rng.choice(["fog", "sun"], COUNT).tolist()}
+    return WithMetadata(data, {**known, **(metadata or {})})
+
+
+def slices_of(data, subject=None, **options):
+    return examine(subject or black_box(), data, [ErrorSlices(**options)])[0]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return slices_of(source())
+
+
+def test_a_planted_cause_is_confirmed_and_named(planted):
+    row, *others = planted.table.to_pylist()
+    assert row["rule"].startswith("dark (brightness < 0.")
+    assert row["status"] == "confirmed" and row["confirmed"] and row["kind"] == "cause"
+    assert row["low"] <= row["error_rate"] <= row["high"] and row["error_rate"] > 0.6 > 0.1 > row["elsewhere"]
+    assert row["summary"].startswith(row["rule"] + ": ") and f"of {planted.summary['errors']} errors" in row["summary"]
+    assert "low contrast (contrast median" in row["contrast"]  # an image of dark noise is flat, too
+    assert not any(other["confirmed"] and other["kind"] == "cause" for other in others)
+    assert planted.summary["confirmed"].value == 1
+
+
+def test_the_rule_applies_to_new_images(planted):
+    rule = SliceRule.from_json(json.loads(planted.table["conditions"][0].as_py()))
+    new = slices_of(source(seed=7))
+    names = new.arrays["measure_names"].tolist()
+    columns = {name: new.arrays["measures"][:, number] for number, name in enumerate(names)}
+    inputs = source(seed=7).read(np.arange(COUNT)).inputs
+    order = np.argsort(source(seed=7).ids)
+    dark = (inputs.mean((1, 2, 3)) < 0.25).numpy()[order]
+    assert (rule.holds(columns) == dark).mean() > 0.98
+
+
+def test_examples_are_members_wrong_and_correct(planted):
+    row = planted.table.to_pylist()[0]
+    inputs = source().read(np.arange(COUNT))
+    outputs = predicts(inputs.inputs).argmax(1)
+    right = dict(zip(inputs.ids, (outputs == inputs.targets).tolist(), strict=True))
+    dark = dict(zip(inputs.ids, (inputs.inputs.mean((1, 2, 3)) < 0.25).tolist(), strict=True))
+    wrong, correct = row["wrong_examples"].split(", "), row["correct_examples"].split(", ")
+    assert len(wrong) == len(correct) == 5
+    assert not any(right[name] for name in wrong) and all(right[name] for name in correct)
+    assert all(dark[name] for name in wrong + correct)
+
+
+def test_the_finding_is_as_declared_and_is_drawn(planted):
+    assert planted.outputs == ERROR_SLICES and ERROR_SLICES.problems(planted) == []
+    drawn = figures(planted, list(CLASSES))
+    assert len(drawn) == 1 and "brightness" in drawn[0].svg and not drawn[0].problem
+    of_image = dict(zip(planted.arrays["image_id"].tolist(), planted.arrays["image_slice"].tolist(), strict=True))
+    assert sum(place == 1 for place in of_image.values()) == planted.table["images"][0].as_py()
+
+
+def text_of(finding):
+    return "".join(part.text for part in answer("causes", [finding]).sentence)
+
+
+def test_it_is_the_answer_of_the_room(planted):
+    said = text_of(planted)
+    assert said.startswith("Causes confirmed on data that they were not found on: 1. The first: dark (brightness < ")
+    (first,) = worst([planted], "classification")
+    assert first.title.startswith("Errors where dark (brightness") and "confirmed" in first.text
+    advice = [step.text for step in next_steps([planted])]
+    assert any("do not train on them" in text and "dark (brightness" in text for text in advice)
+
+
+def test_shuffled_errors_give_no_cause_and_what_is_left_is_called_a_suspicion():
+    confirmed, words = 0, []
+    for seed in range(40):
+        found = slices_of(source(seed, dark=0.0, mistakes=0.2), depth=2)
+        confirmed += found.summary["confirmed"].value + found.summary["confusions"].value > 0
+        words += [] if found.table is None else found.table["status"].to_pylist()
+        assert found.summary["confirmed"].value or "No cause of the" in text_of(found)
+    assert confirmed <= 40 * 0.1  # one in twenty is what the test promises
+    assert set(words) <= {"confirmed", "suspicion"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_labels_at_random_give_no_cause(seed):
+    labels = np.random.default_rng(100 + seed).choice(3, COUNT, p=[0.6, 0.3, 0.1])
+    found = slices_of(source(seed, targets=labels))
+    assert found.table is None and found.summary["confirmed"].value == 0
+    assert found.summary["agreement"].value < 0.2
+    assert "hardly better than chance" in text_of(found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_untrained_network_gives_no_cause(seed):
+    torch.manual_seed(seed)
+    found = slices_of(digits.test(), Subject(digits.DigitNet(), classes=digits.CLASSES, scores="logits"))
+    assert found.summary["confirmed"].value == found.summary["confusions"].value == 0
+
+
+def test_what_says_the_error_is_left_out():
+    data = source()
+    batch = data.read(np.arange(COUNT))
+    outputs = predicts(batch.inputs).argmax(1)
+    known = {
+        "attack_success": (outputs != batch.targets).tolist(),
+        "verdict": ["bad" if wrong else "good" for wrong in (outputs != batch.targets).tolist()],
+        "answer": [CLASSES[number] for number in outputs.tolist()],
+        "label": batch.targets.tolist(),
+        "boring": list(range(COUNT)),
+    }
+    found = slices_of(source(metadata=known), ignore=("boring",))
+    reasons = dict(zip(found.arrays["left_out"].tolist(), found.arrays["left_out_why"].tolist(), strict=True))
+    assert set(reasons) == set(known)
+    assert reasons["verdict"] == "it says which images are predicted incorrectly"
+    assert reasons["answer"] == "it is the prediction under another name"
+    assert reasons["label"] == "it is the label under another name"
+    assert found.table["rule"][0].as_py().startswith("dark")
+
+
+def test_without_measures_metadata_alone_are_searched():
+    found = slices_of(source(), measures=False)
+    assert found.summary["confirmed"].value == 0 and "measures" not in found.arrays
+    assert found.summary["searched"].value == 4  # speed, weather, the true and the predicted class
+
+
+def test_frames_of_one_film_are_in_one_half():
+    films = [f"film {number // 9}" for number in range(COUNT)]
+    found = slices_of(source(metadata={"film": films}), group="film")
+    film_of = dict(zip(source().ids, films, strict=True))
+    halves = {}
+    for name, half in zip(found.arrays["image_id"].tolist(), found.arrays["image_found_on"].tolist(), strict=True):
+        halves.setdefault(film_of[name], set()).add(half)
+    assert all(len(half) == 1 for half in halves.values())
+    assert found.table["confirmed"][0].as_py()
+    assert "film" not in " ".join(found.table["rule"].to_pylist())
+
+
+def test_numbers_have_slices_as_well():
+    data = source()
+    batch = data.read(np.arange(COUNT))
+    targets = batch.inputs.mean((1, 2, 3))[:, None].numpy()
+    numbers = WithMetadata(
+        ArraySource(batch.inputs.numpy(), targets, ids=list(batch.ids)),
+        {"id": list(batch.ids), **{name: list(column) for name, column in batch.metadata.items()}},
+    )
+    subject = Subject(lambda images: images.mean((1, 2, 3))[:, None].clamp(min=0.25), task="regression",
+                      fingerprint="clamped")  # fmt: skip
+    found = slices_of(numbers, subject, threshold=0.05)
+    assert found.table["rule"][0].as_py().startswith("dark (brightness")
+    assert found.summary["confirmed"].value == 1 and "agreement" not in found.summary
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"angles": ("sped",)},
+            "angles names 'sped', and no column of the metadata is called so: did you mean",
+        ),
+        ({"angles": ("weather",)}, "angles names 'weather', which holds text"),
+        ({"group": "film"}, "group names 'film', and no column of the metadata is called so"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        slices_of(source(), **options)
+
+
+def test_options_that_cannot_be_are_refused():
+    with pytest.raises(ConfigError, match="expected depth from 1 to 4"):
+        ErrorSlices(depth=9)
+    with pytest.raises(ConfigError, match="quantile is 2"):
+        ErrorSlices(quantile=2)
+    with pytest.raises(ConfigError, match="slices is 3: expected options of error_slices"):
+        steps({"slices": 3})
+
+
+def test_the_room_hands_shared_options_to_rules_and_clusters():
+    of_slices = steps({"quantile": 0.8, "angles": ("turn",), "seed": 3, "slices": {"depth": 1}})[1]
+    assert of_slices.probe is ErrorSlices
+    assert [of_slices.options[name] for name in ("quantile", "angles", "seed", "depth")] == [0.8, ("turn",), 3, 1]
+    assert len(steps({"slices": False})) == 2
+    assert len(Plan.of(steps({})).passes()) == 2  # rules cost no pass of their own
