@@ -21,13 +21,9 @@ CLASHES = {
     "Cell",  # relevance/origins.py, report/tables.py
     "Column",  # core/rows.py, report/tables.py, viewer/columns.py
     "Origin",  # relevance/origins.py, report/provenance.py
-    "Outcome",  # attacks/outcome.py, engines/worker.py
     "Part",  # relevance/rules.py, report/view_models.py
-    "Pass",  # core/observation.py, relevance/handlers.py
     "Pictures",  # data/pictures.py, viewer/pictures.py
     "Rule",  # gate/policy.py, relevance/rules.py
-    "Share",  # relevance/handlers.py, relevance/rules.py
-    "Trial",  # laws/battery.py, models/trial.py
 }
 
 

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-from measuring import SHARED, architectures, interleaved, keep_memory, machine, write
+from measuring import SHARED, architectures, interleaved, machine, write
 
 from robustness import NETS, QUERIES, images, tensor
 from weakspot import Subject
+from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.tasks import predicted
 from weakspot.looks import Neighbour, Rotate, Shift
 
@@ -75,7 +76,7 @@ def main() -> None:
     parser.add_argument("--nets", nargs="+", choices=NETS, default=[net for net in NETS if net.startswith("ResN")])
     parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     options = parser.parse_args()
-    keep_memory()
+    keep_freed_memory()
     rows = []
     for net in options.nets:
         pixels = tensor(images(net.split("-")[1], options.data)["x_test"][: max(options.images)], options.device)

@@ -1,7 +1,6 @@
 """What the benchmarks share: interleaved timing, peak memory, the machine's name, and one way to write results."""
 
 import csv
-import ctypes
 import os
 import platform
 import statistics
@@ -28,17 +27,6 @@ def machine(device: str) -> str:
 def _cpu_lines() -> list[str]:
     path = Path("/proc/cpuinfo")
     return path.read_text().splitlines() if path.exists() else []
-
-
-def keep_memory() -> None:
-    """Let the C library keep memory that was freed, up to a gigabyte, for the benchmark and its peers alike.
-
-    Otherwise every result of more than some megabytes gets fresh pages from the operating system, and their making is
-    measured: on a virtual machine it can take longer than what is to be measured.
-    """
-    if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt"):
-        for mmap_or_trim_threshold in (-3, -1):
-            ctypes.CDLL(None).mallopt(mmap_or_trim_threshold, 1 << 30)
 
 
 def interleaved(tasks: Mapping[str, Callable[[], Any]], repeats: int, device: str = "cpu") -> dict[str, list[float]]:

@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from frame_memory import anonymous_bytes
-from measuring import SHARED, architectures, interleaved, keep_memory, machine, ratio, write
+from measuring import SHARED, architectures, interleaved, machine, ratio, write
 from PIL import Image
 
 from weakspot import Subject, examine
+from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Neighbour, Rotate, Shift
@@ -202,7 +203,7 @@ def main() -> None:
     if options.memory:
         write(Path(__file__).with_name("neighbours_memory.csv"), memory())
         return
-    keep_memory()
+    keep_freed_memory()
     nets = [name for name in NETS if options.only in (None, name)]
     rows = [examination(name, batch_size, options) for name in nets for batch_size in options.batch]
     if options.only in (None, "making"):

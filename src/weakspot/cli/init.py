@@ -26,7 +26,7 @@ from weakspot.core.sample_check import CheckedSource
 from weakspot.core.source import limited
 from weakspot.core.subject import Subject
 from weakspot.models import Normalise
-from weakspot.models.trial import Alternative, Reordered, Trial, better_order, compared_normalisations, try_out
+from weakspot.models.trial import Alternative, ModelTrial, Reordered, better_order, compared_normalisations, try_out
 from weakspot.registry import steps_of
 from weakspot.yaml_file import parse_yaml
 
@@ -57,7 +57,7 @@ class Beginning:
     """What is known after one batch."""
 
     text: str
-    trial: Trial
+    trial: ModelTrial
     subject: Subject
     notes: tuple[str, ...]
     split: str
@@ -92,7 +92,7 @@ def _config(subject: Mapping[str, Any], data: Mapping[str, Any]) -> Config:
         raise ConfigError(str(error).replace(f"{places.of()}: ", "")) from error
 
 
-def _tried(loaded: Loaded, config: Config, batch: Batch) -> Trial:
+def _tried(loaded: Loaded, config: Config, batch: Batch) -> ModelTrial:
     if loaded.subject.task == "multilabel" and loaded.subject.scores is None:
         raise ConfigError(
             "which labels are present cannot be told before it is said what the outputs are: give --scores logits or "
@@ -124,7 +124,7 @@ def _channel_hint(loaded: Loaded, config: Config, batch: Batch) -> str:
     return ""
 
 
-def _found_classes(subject: Mapping[str, Any], loaded: Loaded, split: str, trial: Trial) -> dict[str, Any]:
+def _found_classes(subject: Mapping[str, Any], loaded: Loaded, split: str, trial: ModelTrial) -> dict[str, Any]:
     """The names that model or data know, where they are as many as the outputs; else how many there are."""
     if "classes" in subject or loaded.subject.task not in ("classification", "multilabel", "segmentation"):
         return {}
@@ -156,7 +156,7 @@ def _with_classes(loaded: Loaded, found: Mapping[str, Any]) -> Loaded:
     return replace(loaded, subject=subject)
 
 
-def _questions(loaded: Loaded, trial: Trial) -> dict[str, tuple[dict[str, Any], str | None]]:
+def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, Any], str | None]]:
     """Every question with first options, and why it cannot be asked of this model and data, if so."""
     found: dict[str, tuple[dict[str, Any], str | None]] = {}
     for name, ways in _FIRST_QUESTIONS.items():
@@ -180,7 +180,7 @@ def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | Non
     return None
 
 
-def _alternatives(loaded: Loaded, config: Config, batch: Batch, trial: Trial) -> list[Alternative]:
+def _alternatives(loaded: Loaded, config: Config, batch: Batch, trial: ModelTrial) -> list[Alternative]:
     if trial.correct is None or bool(trial.correct.all()):
         return []
     return compared_normalisations(partial(_subject_with, loaded, config), batch, trial.correct)

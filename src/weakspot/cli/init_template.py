@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from weakspot.models import Normalise
-from weakspot.models.trial import Alternative, Trial
+from weakspot.models.trial import Alternative, ModelTrial
 from weakspot.rooms import QUESTIONS
 
 _BARE = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
@@ -21,7 +21,7 @@ def file_text(
     subject: Mapping[str, Any],
     data: Mapping[str, Any],
     asked: Mapping[str, tuple[dict[str, Any], str | None]],
-    trial: Trial,
+    trial: ModelTrial,
     better: Sequence[Alternative],
 ) -> str:
     """The text of a `weakspot.yaml`, with a word on every key that was given or may be wanted."""
@@ -48,7 +48,7 @@ def file_text(
     return "\n".join(lines) + "\n"
 
 
-def _subject_lines(subject: Mapping[str, Any], trial: Trial, better: Sequence[Alternative]) -> list[str]:
+def _subject_lines(subject: Mapping[str, Any], trial: ModelTrial, better: Sequence[Alternative]) -> list[str]:
     low, high = trial.input_range
     alike = "" if trial.like_probabilities else "do not "
     words = {

@@ -23,6 +23,7 @@ from weakspot.cli.arguments import (
     takes_examination_flags,
 )
 from weakspot.cli.room_commands import answer, ask_command, asking_alone, tell
+from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.rooms import QUESTIONS
 
@@ -278,6 +279,7 @@ view.register(app)
 
 def run() -> None:
     """The command `weakspot`: exit code 0 when all is well, 1 when a gate failed, 2 for an error."""
+    keep_freed_memory()
     for stream in (sys.stdout, sys.stderr):  # names that the terminal cannot show are told all the same
         with suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.layers import Point
 from weakspot.core.look import Forward, Look
 from weakspot.core.needs import Attribution
-from weakspot.core.observation import Batch, Pass, PredictionArrays, Setting
+from weakspot.core.observation import Batch, LookResult, PredictionArrays, Setting
 from weakspot.core.probe import Probe
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Captured, Recorder, wanted
@@ -32,7 +32,9 @@ class ForwardPass:
     attribution: Attribution | None = None
     attributed: tuple[Point, ...] = ()
 
-    def of(self, subject: Subject, forward: Forward, batch: Batch, setting: Setting, finite_check: FiniteCheck) -> Pass:
+    def of(
+        self, subject: Subject, forward: Forward, batch: Batch, setting: Setting, finite_check: FiniteCheck
+    ) -> LookResult:
         """Run the forward pass, and the backward pass where relevance is wanted."""
         if self.attribution is None:
             forward = self.quick(subject)
@@ -49,7 +51,7 @@ class ForwardPass:
         self.recorder.check(captured)
         outputs = outputs.detach()
         predictions, number = PredictionArrays(outputs, batch, setting), self.number
-        seen = Pass(batch, self.look, number, setting, outputs, captured, relevance, predictions, 0, finite_check)
+        seen = LookResult(batch, self.look, number, setting, outputs, captured, relevance, predictions, 0, finite_check)
         seen.note_finite_check()
         return seen
 
@@ -103,7 +105,7 @@ def passes(
     batch: Batch,
     setting: Setting,
     finite_check: FiniteCheck,
-) -> Iterator[Pass]:
+) -> Iterator[LookResult]:
     """What each forward_pass of a group shows; where there are several, of one forward pass."""
     if len(group) == 1:
         yield group[0].of(subject, forward, batch, setting, finite_check)
@@ -113,7 +115,7 @@ def passes(
     finite_check.note(shared, batch.ids * len(group), lambda column: "its output")
     predictions = PredictionArrays(shared, batch, setting)
     for index, (number, outputs) in enumerate(zip(numbers, shared.split(len(batch)), strict=True)):
-        yield Pass(batch, look, number, setting, outputs, Captured(), {}, predictions, index, finite_check)
+        yield LookResult(batch, look, number, setting, outputs, Captured(), {}, predictions, index, finite_check)
 
 
 def schedule(probes: Sequence[Probe], subject: Subject, setting: Setting) -> list[ForwardPass]:

@@ -117,7 +117,7 @@ class PredictionArrays:
 
 
 @dataclass(frozen=True)
-class Pass:
+class LookResult:
     """One look at one batch: what came out, and what was taken on the way, for all probes together.
 
     predictions: of the forward pass, which several looks may have shared.
@@ -177,7 +177,7 @@ class Pass:
 class Observation:
     """One look at one batch, as one probe sees it: only the samples it still wants to look at."""
 
-    seen: Pass
+    seen: LookResult
     rows: np.ndarray
     """Which samples of the pass, boolean."""
 

@@ -15,7 +15,7 @@ from weakspot.core.progress import Progress
 from weakspot.engines.crew import Crew, Member
 from weakspot.engines.gathering import gather
 from weakspot.engines.schedule import Counted, Patience, Schedule
-from weakspot.engines.worker import News, Outcome, Trouble
+from weakspot.engines.worker import News, ShardOutcome, Trouble
 
 _TICK = 0.2
 """Seconds after which slow workers are looked for."""
@@ -194,7 +194,7 @@ class Dispatch:
     def _hand_over(self, member: Member, shard: Shard) -> None:
         self._ask(self._done, member, member.call("work", shard, self._job.batch_size), shard)
 
-    def _done(self, member: Member, outcome: Outcome, shard: Shard) -> None:
+    def _done(self, member: Member, outcome: ShardOutcome, shard: Shard) -> None:
         self._pass_on(outcome.news)
         self.busy_seconds += outcome.seconds
         self._job.batch_size = min(self._job.batch_size, outcome.batch_size)

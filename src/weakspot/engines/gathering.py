@@ -8,7 +8,7 @@ from typing import Any
 from weakspot.core.files import whole_folder, writing
 from weakspot.core.job import Job, Shard
 from weakspot.engines.crew import Member
-from weakspot.engines.worker import Outcome
+from weakspot.engines.worker import ShardOutcome
 
 PIECE = 4 << 20
 """Bytes that are fetched at once."""
@@ -18,7 +18,7 @@ _PATIENCE = 120.0
 """Seconds to wait for a piece before its worker is given up."""
 
 
-def gather(ray: Any, member: Member, job: Job, shard: Shard, outcome: Outcome) -> None:
+def gather(ray: Any, member: Member, job: Job, shard: Shard, outcome: ShardOutcome) -> None:
     """Bring the files of a shard into the job's folder, where it appears whole or not at all."""
     with ExitStack() as stack:
         targets = {index: job.shard_folder(index, shard.number) for index in shard.missing}
@@ -31,7 +31,7 @@ def gather(ray: Any, member: Member, job: Job, shard: Shard, outcome: Outcome) -
                 file.write(piece)
 
 
-def _fetched(ray: Any, member: Member, shard: int, outcome: Outcome) -> Iterator[tuple[int, str, bytes]]:
+def _fetched(ray: Any, member: Member, shard: int, outcome: ShardOutcome) -> Iterator[tuple[int, str, bytes]]:
     """The pieces of all files, in order."""
     wanted = (
         (index, name, offset)

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.engine import peak_memory
 from weakspot.core.errors import SubjectError
 from weakspot.core.examine import run_shard
@@ -73,7 +74,7 @@ class News:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ShardOutcome:
     """What became of a shard: files to be fetched where the worker cannot write to the Run; or the trouble with it."""
 
     batch_size: int
@@ -119,6 +120,7 @@ class Worker:
     """
 
     def __init__(self, device: str):
+        keep_freed_memory()  # the process is the worker's own
         self._threads, self._device = 1, device
         self._lock, self._any = threading.Lock(), threading.Event()
         self._news, self._kept = News(), News()
@@ -158,7 +160,7 @@ class Worker:
             self._news, self._kept, self._forgotten = News(), News(), set()
         return self._direct
 
-    def work(self, shard: Shard, batch_size: int) -> Outcome:
+    def work(self, shard: Shard, batch_size: int) -> ShardOutcome:
         """Do one shard, with batches no larger than what is known to fit."""
         assert self._job is not None, "a job comes first"
         torch.set_num_threads(self._threads)  # each thread has a number of its own
@@ -177,7 +179,7 @@ class Worker:
         files = () if skipped or trouble or self._direct else self._files(job, shard)
         with self._lock:
             kept, self._kept = self._kept, News()
-        return Outcome(job.batch_size, time.perf_counter() - begun, skipped, files, trouble, kept)
+        return ShardOutcome(job.batch_size, time.perf_counter() - begun, skipped, files, trouble, kept)
 
     def _files(self, job: Job, shard: Shard) -> tuple[tuple[int, str, int], ...]:
         folders = [(index, job.shard_folder(index, shard.number)) for index in shard.missing]

@@ -25,7 +25,7 @@ _AT_ONCE = 64
 
 
 @dataclass(frozen=True)
-class Trial:
+class ModelTrial:
     """What some samples show.
 
     correct: which of them are predicted correctly; None where that is not known.
@@ -54,13 +54,13 @@ class Trial:
         return next((layer for layer in reversed(self.layers) if layer.weighted), None)
 
 
-def try_out(subject: Subject, batch: Batch) -> Trial:
+def try_out(subject: Subject, batch: Batch) -> ModelTrial:
     """Run some samples and look at what comes out."""
     layers = subject.layers(batch.inputs[:1])
     outputs = _outputs(subject, batch.inputs)
     subject.class_count(outputs)  # refuses outputs that cannot be what was said of them
     answered = subject.task == "classification" and batch.targets is not None
-    return Trial(
+    return ModelTrial(
         samples=len(batch),
         inputs=tuple(batch.inputs.shape[1:]),
         input_range=_range(batch.inputs),
@@ -145,7 +145,7 @@ class Reordered:
     accuracy: float
 
 
-def better_order(trial: Trial) -> Reordered | None:
+def better_order(trial: ModelTrial) -> Reordered | None:
     """The assignment of outputs to classes with the highest accuracy, where it is clearly better than none.
 
     Classes that are numbered otherwise in the data than in the outputs make every number wrong without an error. Which

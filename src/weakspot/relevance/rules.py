@@ -29,7 +29,7 @@ class Part(NamedTuple):
     weight: Tensor
 
 
-class Share(NamedTuple):
+class RelevanceShare(NamedTuple):
     """A fraction of the relevance and the parts that receive it."""
 
     parts: Sequence[Part]
@@ -79,7 +79,7 @@ class Flow(NamedTuple):
 class Rule:
     """Base of all rules; a rule says how the relevance is shared out."""
 
-    def shares(self, layer: Affine) -> Sequence[Share]:
+    def shares(self, layer: Affine) -> Sequence[RelevanceShare]:
         """The shares of the relevance, as in the formula of this module."""
         raise NotImplementedError(f"{type(self).__name__} needs either `shares` or `flow`")
 
@@ -104,8 +104,8 @@ class Epsilon(Rule):
     def denominator(self) -> float:
         return self.epsilon
 
-    def shares(self, layer: Affine) -> Sequence[Share]:
-        return [Share([Part(layer.x, layer.weight)], layer.bias, total=layer.z)]
+    def shares(self, layer: Affine) -> Sequence[RelevanceShare]:
+        return [RelevanceShare([Part(layer.x, layer.weight)], layer.bias, total=layer.z)]
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class ZPlus(Rule):
 
     stabiliser: float = 1e-6
 
-    def shares(self, layer: Affine) -> Sequence[Share]:
+    def shares(self, layer: Affine) -> Sequence[RelevanceShare]:
         w = layer.weight
-        return [Share(_paths(layer, positive(w), negative(w)), _map(positive, layer.bias), positive=True)]
+        return [RelevanceShare(_paths(layer, positive(w), negative(w)), _map(positive, layer.bias), positive=True)]
 
 
 @dataclass(frozen=True)
@@ -141,10 +141,10 @@ class AlphaBeta(Rule):
                 "use for instance AlphaBeta(2, 1) or AlphaBeta(1, 0)"
             )
 
-    def shares(self, layer: Affine) -> Sequence[Share]:
+    def shares(self, layer: Affine) -> Sequence[RelevanceShare]:
         w, b = layer.weight, layer.bias
-        excite = Share(_paths(layer, positive(w), negative(w)), _map(positive, b), self.alpha, positive=True)
-        inhibit = Share(_paths(layer, negative(w), positive(w)), _map(negative, b), -self.beta)
+        excite = RelevanceShare(_paths(layer, positive(w), negative(w)), _map(positive, b), self.alpha, positive=True)
+        inhibit = RelevanceShare(_paths(layer, negative(w), positive(w)), _map(negative, b), -self.beta)
         return [excite, inhibit] if self.beta else [excite]
 
 
@@ -155,14 +155,14 @@ class Gamma(Rule):
     gamma: float = 0.25
     stabiliser: float = 1e-6
 
-    def shares(self, layer: Affine) -> Sequence[Share]:
+    def shares(self, layer: Affine) -> Sequence[RelevanceShare]:
         w, b, up = layer.weight, layer.bias, layer.z > 0
         more, less = w + self.gamma * positive(w), w + self.gamma * negative(w)
         bias_more = _map(lambda v: v + self.gamma * positive(v), b)
         bias_less = _map(lambda v: v + self.gamma * negative(v), b)
         return [
-            Share(_paths(layer, more, less), bias_more, up),
-            Share(_paths(layer, less, more), bias_less, ~up),
+            RelevanceShare(_paths(layer, more, less), bias_more, up),
+            RelevanceShare(_paths(layer, less, more), bias_less, ~up),
         ]
 
 
@@ -172,8 +172,8 @@ class WSquare(Rule):
 
     stabiliser: float = 1e-6
 
-    def shares(self, layer: Affine) -> Sequence[Share]:
-        return [Share([Part(torch.ones_like(layer.x), layer.weight.square())], positive=True)]
+    def shares(self, layer: Affine) -> Sequence[RelevanceShare]:
+        return [RelevanceShare([Part(torch.ones_like(layer.x), layer.weight.square())], positive=True)]
 
 
 @dataclass(frozen=True)
@@ -196,10 +196,10 @@ class ZBox(Rule):
     high: float | Tensor
     stabiliser: float = field(default=1e-6, kw_only=True)
 
-    def shares(self, layer: Affine) -> Sequence[Share]:
+    def shares(self, layer: Affine) -> Sequence[RelevanceShare]:
         x, w = layer.x, layer.weight
         low, high = (torch.as_tensor(b, dtype=x.dtype, device=x.device).expand_as(x) for b in (self.low, self.high))
-        return [Share([Part(x, w), Part(-low, positive(w)), Part(-high, negative(w))])]
+        return [RelevanceShare([Part(x, w), Part(-low, positive(w)), Part(-high, negative(w))])]
 
 
 def positive(values: Tensor) -> Tensor:
@@ -229,7 +229,7 @@ def _paths(layer: Affine, for_positive: Tensor, for_negative: Tensor) -> list[Pa
     return [Part(positive(layer.x), for_positive), Part(negative(layer.x), for_negative)]
 
 
-def _flow(share: Share, layer: Affine, relevance: Tensor, epsilon: float) -> Flow:
+def _flow(share: RelevanceShare, layer: Affine, relevance: Tensor, epsilon: float) -> Flow:
     bias = None if share.bias is None else layer.along_outputs(share.bias)
     z = share.total
     if z is None:
