@@ -176,7 +176,7 @@ def keep(path: Path, new: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = steering_nets.asking(__doc__, __file__)
+    parser = steering_nets.argument_parser(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     parser.add_argument("--runs", type=Path, default=Path(tempfile.gettempdir()) / "weakspot-importance")
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))

@@ -188,7 +188,7 @@ def performance(subject: Subject, source: Source) -> float:
 
 
 def main() -> None:
-    parser = steering_nets.asking(__doc__, __file__)
+    parser = steering_nets.argument_parser(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     options = parser.parse_args()
     path = options.weights / "convnet.safetensors"

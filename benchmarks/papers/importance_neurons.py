@@ -150,7 +150,7 @@ def figure_5(one: Case, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = steering_nets.asking(__doc__, __file__)
+    parser = steering_nets.argument_parser(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     parser.add_argument("--figures", type=Path)
     parser.add_argument("--limit", type=int, help="test and training images, for a trial")

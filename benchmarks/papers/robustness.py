@@ -325,7 +325,7 @@ def tell(everything: list[dict[str, Any]]) -> None:
         print(line)
 
 
-def asking(about: str | None) -> argparse.ArgumentParser:
+def argument_parser(about: str | None) -> argparse.ArgumentParser:
     """What every script about these networks can be told."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("WEAKSPOT_DATA", "data")))
@@ -335,7 +335,7 @@ def asking(about: str | None) -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    parser = asking(__doc__)
+    parser = argument_parser(__doc__)
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))

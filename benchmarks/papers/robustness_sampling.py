@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import machine, read_rows, write_rows
 
 import robustness
-from robustness import ALL, LOOKS, WHOLE_TRAINING_SET, Case, asking
+from robustness import ALL, LOOKS, WHOLE_TRAINING_SET, Case, argument_parser
 from weakspot.robustness import neighbour_accuracy
 from weakspot.robustness.detector_network import fit_network
 from weakspot.statistics.ranking import detection
@@ -99,7 +99,7 @@ def in_order(row: dict[str, Any]) -> tuple[int, bool, int, int]:
 
 
 def main() -> None:
-    parser = asking(__doc__)
+    parser = argument_parser(__doc__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     parser.add_argument("--settings", type=int, nargs="+", choices=(*EMPHASES, *NEIGHBOURS))
     parser.add_argument("--seeds", type=int, default=5)

@@ -113,7 +113,7 @@ def strip(subject: Subject, test: Source, path: Path) -> None:
 
 
 def main() -> None:
-    parser = steering_nets.asking(__doc__, __file__)
+    parser = steering_nets.argument_parser(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     parser.add_argument("--looks", type=int, default=50)

@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import SHARED, machine, write_rows
 
-from robustness import NETS, asking, images, seen_once, unit
+from robustness import NETS, argument_parser, images, seen_once, unit
 from weakspot.robustness import (
     centre_distance_ratio,
     diversity_correlation,
@@ -152,7 +152,7 @@ def figure_5(nets: dict[str, tuple[Stored, np.ndarray]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = asking(__doc__)
+    parser = argument_parser(__doc__)
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
     parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--figure", type=Path)

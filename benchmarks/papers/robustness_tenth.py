@@ -83,7 +83,7 @@ def told(draws: str, threshold: float, table: dict[str, np.ndarray]) -> Iterator
 
 
 def main() -> None:
-    parser = steering_nets.asking(__doc__, __file__)
+    parser = steering_nets.argument_parser(__doc__, __file__)
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     parser.add_argument("--looks", type=int, default=50)

@@ -281,7 +281,7 @@ def nets_folder() -> Path:
     return Path(os.environ.get("WEAKSPOT_DATA", "data")) / "nets"
 
 
-def asking(about: str | None, script: str) -> argparse.ArgumentParser:
+def argument_parser(about: str | None, script: str) -> argparse.ArgumentParser:
     """What every script about networks of this folder can be told."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
@@ -291,7 +291,7 @@ def asking(about: str | None, script: str) -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    parser = asking(__doc__, __file__)
+    parser = argument_parser(__doc__, __file__)
     parser.add_argument("--epochs", type=int, nargs="+", default=EPOCHS)
     parser.add_argument("--minutes", type=float, default=60)
     options = parser.parse_args()
