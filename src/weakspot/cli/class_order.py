@@ -6,7 +6,7 @@ from contextlib import suppress
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.core.options import shortened
 from weakspot.core.subject import Subject
-from weakspot.models.own_classes import another_order, in_order_of_outputs, own_classes
+from weakspot.models.model_classes import another_order, in_order_of_outputs, model_classes
 
 
 def class_order(
@@ -18,7 +18,7 @@ def class_order(
     """
     if given is not None and not isinstance(given, int):
         return None, _against_names(subject)
-    own = own_classes(subject.model)
+    own = model_classes(subject.model)
     if own is None:
         return None, []
     names = list(dict.fromkeys(name for some in found.values() for name in some))
@@ -40,7 +40,7 @@ def _against_names(subject: Subject) -> list[str]:
     """What the model's config says against the classes that were named."""
     own = None
     with suppress(SubjectError):  # a config that contradicts itself says nothing against what was named
-        own = own_classes(subject.model)
+        own = model_classes(subject.model)
     named = subject.classes or ()
     if own is None or not another_order(own, named):
         return []

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from weakspot.core.errors import ConfigError, SubjectError
-from weakspot.models.own_classes import another_order, in_order_of_outputs, own_classes
+from weakspot.models.model_classes import another_order, in_order_of_outputs, model_classes
 
 OWN = ("owl", "dog", "cat")
 NUMBERED, BY_NAME = dict(enumerate(OWN)), {name: number for number, name in enumerate(OWN)}
@@ -27,7 +27,7 @@ def model(**config):
     ],
 )
 def test_the_names_of_the_outputs_are_read_in_their_order(config):
-    assert own_classes(model(**config)) == OWN
+    assert model_classes(model(**config)) == OWN
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,22 @@ def test_the_names_of_the_outputs_are_read_in_their_order(config):
     ],
 )
 def test_what_names_no_output_is_no_name(config):
-    assert own_classes(model(**config)) is None
-    assert own_classes(object()) is None
+    assert model_classes(model(**config)) is None
+    assert model_classes(object()) is None
 
 
 def test_a_config_that_contradicts_itself_is_refused():
     with pytest.raises(SubjectError, match=r"contradicts itself: id2label says .*'owl', 'dog'.* label2id says"):
-        own_classes(model(id2label=NUMBERED, label2id={"owl": 2, "dog": 1, "cat": 0}))
+        model_classes(model(id2label=NUMBERED, label2id={"owl": 2, "dog": 1, "cat": 0}))
 
 
 def test_hugging_face():
     transformers = pytest.importorskip("transformers")
     small = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     named = transformers.ViTConfig(**small, image_size=8, patch_size=4, id2label=NUMBERED)
-    assert own_classes(transformers.ViTForImageClassification(named)) == OWN
+    assert model_classes(transformers.ViTForImageClassification(named)) == OWN
     unnamed = transformers.ViTConfig(**small, image_size=8, patch_size=4, num_labels=3)
-    assert own_classes(transformers.ViTForImageClassification(unnamed)) is None
+    assert model_classes(transformers.ViTForImageClassification(unnamed)) is None
 
 
 def test_classes_of_the_data_go_to_the_outputs_of_the_same_name():

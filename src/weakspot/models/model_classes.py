@@ -11,7 +11,7 @@ _NO_NAME = re.compile(r"LABEL_\d+")
 """What Hugging Face writes where nobody has named the outputs."""
 
 
-def own_classes(model: Any) -> tuple[str, ...] | None:
+def model_classes(model: Any) -> tuple[str, ...] | None:
     """The names of the outputs in their order, from `config.id2label` or `config.label2id`; None where there are none.
 
     Two that contradict each other are refused.
