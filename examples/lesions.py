@@ -16,7 +16,7 @@ from weakspot.registry import steps_for
 def main() -> None:
     subject = Subject(phantom.model(), task="segmentation", classes=phantom.CLASSES, scores="logits")
     data = {"validation": phantom.ToyVolumes("validation", 40), "test": Subset(phantom.test(), range(12))}
-    steps = steps_for({"lesions": {"fit": "validation", "samples": 8, "epochs": 10, "folds": 2}})
+    steps = steps_for({"lesions": {"fit": "validation", "looks": 8, "epochs": 10, "folds": 2}})
     with tempfile.TemporaryDirectory() as folder:
         run = Run.create(Path(folder) / "run")
         Plan.of(steps).run(subject, data, run, execution=ExecutionOptions(batch_size=4))

@@ -122,7 +122,7 @@ def sample(options: argparse.Namespace) -> None:
             if kept.exists():
                 continue
             source = LggVolumes(patients_in(fold, part)[: options.patients])
-            probe = Lesions(samples=options.samples)
+            probe = Lesions(looks=options.looks)
             how = ExecutionOptions(batch_size=1, workers=0)
             (finding,) = examine(subject(fold, options.device), source, [probe], execution=how)
             finding.save(kept)
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--fold", type=int, choices=range(FOLDS), help="sample this one alone")
     parser.add_argument("--patients", type=int, default=110, help="at most, of each part")
-    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--looks", type=int, default=20)
     parser.add_argument("--epochs", type=int, default=60, help="of the graph networks")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()

@@ -138,7 +138,7 @@ def sample(options: argparse.Namespace) -> None:
             subject = Subject(
                 net, task="segmentation", classes=("background", "lesion"), scores="logits", device=options.device
             )
-            probe = Lesions(samples=options.samples, threshold=options.threshold)
+            probe = Lesions(looks=options.looks, threshold=options.threshold)
             (finding,) = examine(subject, source, [probe], execution=ExecutionOptions(batch_size=1, workers=0))
             replace(finding, provenance={**finding.provenance, "epochs": epochs}).save(kept)
             row = sampled_row(finding, fold, part, epochs, options.seed)
@@ -264,7 +264,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the networks")
     parser.add_argument("--fold", type=int, choices=(0, 1, 2), help="sample and fit this one alone")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--looks", type=int, default=SAMPLES)
     parser.add_argument("--threshold", type=float, default=0.5)
     parser.add_argument("--epochs", type=int, default=60, help="of the graph networks")
     parser.add_argument("--nets", type=int, default=9, help="for a trial: how many networks")

@@ -41,8 +41,11 @@ COLUMNS_OF: dict[str, dict[str, str]] = {
 """Where a name meant something else in a Finding."""
 PROVENANCE = {"ways": "inference_options"}
 """Keys of the provenance that had another name in version 1."""
-PARAMETERS_OF = {"robustness": {"cutoff": "threshold", "release": "early_stopping"}}
-"""Options that had another name in version 1, by room."""
+PARAMETERS_OF = {
+    "robustness": {"cutoff": "threshold", "release": "early_stopping"},
+    "lesions": {"samples": "looks"},
+}
+"""Options that had another name in version 1, by room; also those in a mapping of options, such as `sampling`."""
 
 
 def finding_from_1(index: dict[str, Any]) -> dict[str, Any]:
@@ -70,8 +73,14 @@ def _provenance(provenance: Any, names: Mapping[str, str]) -> Any:
         provenance = {_renamed(key, PROVENANCE): value for key, value in provenance.items()}
     if not isinstance(provenance, Mapping) or not isinstance(provenance.get("parameters"), Mapping):
         return provenance
-    renamed = {_renamed(key, names): value for key, value in provenance["parameters"].items()}
-    return {**provenance, "parameters": renamed}
+    return {**provenance, "parameters": _parameters(provenance["parameters"], names)}
+
+
+def _parameters(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        _renamed(key, names): _parameters(value, names) if isinstance(value, Mapping) else value
+        for key, value in parameters.items()
+    }
 
 
 def _renamed(name: Any, names: Mapping[str, str]) -> Any:

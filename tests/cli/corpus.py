@@ -66,7 +66,7 @@ ASK_WRONG = {
         "{select: {from: 3}}", "{select: test}", "{select: {from: test, budget: 0}}", "{budget: 3}", "{trehsold: 1}", "{near: nonsense}",
     ],
     "lesions": [
-        "3", "{samples: 0}", "{samples: x}", "{foreground: -1}", "{foreground: []}", "{threshold: x}", "{threshold: 2}",
+        "3", "{looks: 0}", "{looks: x}", "{foreground: -1}", "{foreground: []}", "{threshold: x}", "{threshold: 2}",
         "{smallest: 0}", "{dilation: -1}", "{least_iou: 0}", "{log_epsilon: 0}", "{seed: x}", "{}", "{splits: test}",
         "{splits: 3}", "{fit: train}", "{fit: 3}", "{epochs: 3}", "{fit: nowhere}", "{fit: test, folds: 1}",
         "{fit: test, method: best}", "{fit: test, readout: x}", "{fit: test, last_rate: 1}", "{trained_on: 3}",
@@ -137,7 +137,7 @@ def nested_cases():
         "activation_ranges": ["layers"],
         "neighbour_accuracy": ["variation", "looks", "threshold", "early_stopping", "seed"],
         "class_pairs": ["threshold", "layers", "side", "normalise", "least_images", "replicates", "pictures", "seed"],
-        "lesions": ["samples", "foreground", "threshold", "smallest", "trained_on", "fit", "patient", "seed"],
+        "lesions": ["looks", "foreground", "threshold", "smallest", "trained_on", "fit", "patient", "seed"],
         "neuron_importance": ["layers", "method", "where"],
     }  # fmt: skip
     values = ["{a: {b: c}}", "[[1]]", "2020-01-01", "{}", "[null]", "!!binary YWJj"]

@@ -19,7 +19,7 @@ data:
   validation: {path: "toy_nets:source", arguments: {count: 24, split: v, seed: 1}}
   test: {path: "toy_nets:source", arguments: {count: 10, split: t, seed: 2}}
 ask:
-  lesions: {samples: 3, splits: [validation, test], trained_on: known.txt}
+  lesions: {looks: 3, splits: [validation, test], trained_on: known.txt}
 """
 RUN = Path("runs/weakspot")
 

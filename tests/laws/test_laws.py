@@ -42,7 +42,7 @@ SMALL_DETECTOR = {
     "folds": 2,
     "hidden": (8,),
 }
-SMALL_LESIONS = {"samples": 4, "threshold": 0.5, "smallest": 1}
+SMALL_LESIONS = {"looks": 4, "threshold": 0.5, "smallest": 1}
 SMALL_FIT = {"sampling": SMALL_LESIONS, "epochs": 2, "folds": 2, "hidden": 4}
 SMALL = {
     "k_multisection": {"sections": 7},

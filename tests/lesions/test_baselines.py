@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from weakspot.core.errors import DataError
 from weakspot.lesions.baselines import direct_uncertainties, fit_metaseg_classification, fit_metaseg_regression
-from weakspot.lesions.cases import Cutting, case_lesions, lesion_measures, z_scored
+from weakspot.lesions.cases import LesionDefinition, case_lesions, lesion_measures, z_scored
 
 
 def columns(count=60):
@@ -40,7 +40,7 @@ def test_larger_lesions_have_smaller_logsums():
     for k in range(8):
         mask[7 * k : 7 * k + 2 + k // 2, 10 : 12 + 3 * k] = True
     maps = {name: rng.uniform(0.05, 0.6, mask.shape) for name in ("entropy", "variance", "pcs", "mutual_information")}
-    cut = case_lesions({**maps, "lesion": mask * 1.0}, np.zeros((1, *mask.shape)), None, Cutting())
+    cut = case_lesions({**maps, "lesion": mask * 1.0}, np.zeros((1, *mask.shape)), None, LesionDefinition())
     order = np.argsort(cut.columns["voxels"])
     assert np.all(np.diff(cut.columns["entropy_logsum"][order]) < 0)
 

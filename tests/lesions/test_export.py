@@ -20,7 +20,18 @@ from weakspot.data.nifti import NiftiFolder
 from weakspot.data.nifti_grid import Grid
 from weakspot.lesions.export import ExportedCase, chosen_rows, export_case, export_cases
 from weakspot.lesions.probes import Lesions
-from weakspot.lesions.slices import PLANES, SKY, UNKNOWN, VERMILION, Scene, Shown, outlines, plane, ramp, slice_sheet
+from weakspot.lesions.slices import (
+    PLANES,
+    SKY,
+    UNKNOWN,
+    VERMILION,
+    Scene,
+    ShownLesion,
+    outlines,
+    plane,
+    ramp,
+    slice_sheet,
+)
 from weakspot.looks import Flips
 
 SHAPE, MATRIX = (20, 24, 10), affine((1.0, 1.0, 3.0), "LPS", (10.0, 12.0, -5.0))
@@ -119,9 +130,9 @@ def test_cases_of_a_finding_are_sampled_again_and_written(tmp_path):
         save(tmp_path / "set" / "imagesTr" / f"{case}_0000.nii.gz", volume, MATRIX)
     source = NiftiFolder(tmp_path / "set", orientation="RAS")
     subject = Subject(Threshold(), task="segmentation", scores="logits")
-    probe = Lesions(look=Flips(), samples=4)
+    probe = Lesions(look=Flips(), looks=4)
     finding = examine(subject, source, [probe], execution=ExecutionOptions(batch_size=1))[0]
-    written = export_cases(finding, subject, source, tmp_path / "out", sampling=probe.manner)
+    written = export_cases(finding, subject, source, tmp_path / "out", sampling=probe.case_sampling)
     assert [path.name for path in written] == ["a", "b"]
     maps = {path.name for path in written[0].iterdir()}
     assert {"lesion_probability.nii.gz", "entropy.nii.gz", "variance.nii.gz", "mutual_information.nii.gz"} <= maps
@@ -132,9 +143,9 @@ def test_cases_of_a_finding_are_sampled_again_and_written(tmp_path):
     assert [float(box[name]) for name in "ijk"] == pytest.approx([4, 5.5, 3])
     assert float(box["volume_mm3"]) == pytest.approx(3 * 4 * 3 * 3)
     with pytest.raises(RunError, match="is there already"):
-        export_cases(finding, subject, source, tmp_path / "out", sampling=probe.manner)
+        export_cases(finding, subject, source, tmp_path / "out", sampling=probe.case_sampling)
     with pytest.raises(DataError, match="no case 'z'"):
-        export_cases(finding, subject, source, tmp_path / "more", sampling=probe.manner, cases=["z"])
+        export_cases(finding, subject, source, tmp_path / "more", sampling=probe.case_sampling, cases=["z"])
 
 
 def test_planes_as_radiologists_see_them():
@@ -159,7 +170,7 @@ def test_colours_on_the_sheet():
     labels[2:6, 2:6, 1:4], labels[2:6, 2:6, 5:8] = 1, 2
     image = np.random.default_rng(0).normal(size=labels.shape)
     scene = Scene(image, labels, np.array([0.0, 1.0]), (1.0, 1.0, 1.0), oriented=False)
-    sheet = slice_sheet(scene, [Shown(1, (4, 4, 2), "lesion 1")], height=160)
+    sheet = slice_sheet(scene, [ShownLesion(1, (4, 4, 2), "lesion 1")], height=160)
     axial = sheet[20 : 20 + 160, 6 : 6 + 160]
     found = {tuple(colour) for colour in np.unique(axial.reshape(-1, 3), axis=0).tolist()}
     assert {SKY, VERMILION} <= found
@@ -173,14 +184,14 @@ def test_the_even_background_is_cut_off():
     image[5:15, 5:15, 5:15] = np.random.default_rng(0).normal(size=(10, 10, 10))
     labels = np.zeros(image.shape, dtype=int)
     labels[6:9, 6:9, 6:9] = 1
-    scene, own = (Scene(image, labels, np.zeros(1), (1.0, 1.0, 1.0)), Shown(1, (7, 7, 7), "x"))
+    scene, own = (Scene(image, labels, np.zeros(1), (1.0, 1.0, 1.0)), ShownLesion(1, (7, 7, 7), "x"))
     inner = Scene(image[5:15, 5:15, 5:15], labels[5:15, 5:15, 5:15], np.zeros(1), (1.0, 1.0, 1.0))
-    assert np.array_equal(slice_sheet(scene, [own]), slice_sheet(inner, [Shown(1, (2, 2, 2), "x")]))
+    assert np.array_equal(slice_sheet(scene, [own]), slice_sheet(inner, [ShownLesion(1, (2, 2, 2), "x")]))
 
 
 def test_sheets_keep_millimetres():
     scene = Scene(np.zeros((4, 10, 20)), np.zeros((4, 10, 20), dtype=int), np.zeros(0), (5.0, 2.0, 1.0))
-    sheet = slice_sheet(scene, [Shown(1, (0, 0, 0), "")], height=100)
+    sheet = slice_sheet(scene, [ShownLesion(1, (0, 0, 0), "")], height=100)
     assert sheet.shape[1] == 3 * 100 + 4 * 6  # all three extents are 20 mm
     for wrong in [{"labels": np.zeros((3, 3, 3), dtype=int)}, {"labels": np.ones((4, 10, 20), dtype=int)}]:
         with pytest.raises(DataError, match=r"alike|no probability"):

@@ -34,7 +34,7 @@ def subject():
 
 def test_every_lesion_as_in_the_reference(subject):
     source = toy.source(3)
-    finding = examine(subject, source, [Lesions(samples=5, seed=2, standardise=False)])[0]
+    finding = examine(subject, source, [Lesions(looks=5, seed=2, standardise=False)])[0]
     batch, look = source.read(np.arange(3)), McDropout(2)
     with torch.no_grad():
         draws = [look.outputs(subject.forward, batch.inputs, batch.ids, number) for number in range(1, 6)]
@@ -85,14 +85,14 @@ def test_slices_have_two_coordinates_and_spacing_gives_their_size():
     source = ArraySource(images[:, :, 4], masks[:, 4], ids=["a", "b"])
     placed = WithMetadata(source, {"id": ["a", "b"], "spacing_y": [0.5, 2.0], "spacing_x": [0.5, 1.0]})
     subject = Subject(flat, task="segmentation", classes=2, scores="logits")
-    table = examine(subject, placed, [Lesions(samples=3, smallest=1)])[0].table.to_pylist()
+    table = examine(subject, placed, [Lesions(looks=3, smallest=1)])[0].table.to_pylist()
     assert {row["case"] for row in table} == {"a", "b"} and "z" not in table[0]
     assert all(row["volume_mm3"] == row["voxels"] * (0.25 if row["case"] == "a" else 2) for row in table)
 
 
 def test_without_masks_lesions_are_listed_all_the_same(subject):
     images, _ = toy.volumes(2)
-    finding = examine(subject, ArraySource(images, ids=["a", "b"]), [Lesions(samples=2)])[0]
+    finding = examine(subject, ArraySource(images, ids=["a", "b"]), [Lesions(looks=2)])[0]
     assert "adjusted_iou" not in finding.table.column_names and finding.table.num_rows > 2
     assert np.isnan(finding.table["volume_mm3"].to_numpy()).all()  # the spacing is not known
     with pytest.raises(DataError, match="cut without the true masks"):
@@ -102,21 +102,19 @@ def test_without_masks_lesions_are_listed_all_the_same(subject):
 def test_masks_that_mean_something_else_are_refused_by_the_case(subject):
     images, masks = toy.volumes(2)
     with pytest.raises(BadSample, match="case b: the true mask holds 0 to 255, expected class numbers from 0 to 1"):
-        examine(
-            subject, ArraySource(images, np.stack([masks[0], 255 * masks[1]]), ids=["a", "b"]), [Lesions(samples=2)]
-        )
+        examine(subject, ArraySource(images, np.stack([masks[0], 255 * masks[1]]), ids=["a", "b"]), [Lesions(looks=2)])
     channel = ArraySource(images, masks[:, None], ids=["a", "b"])
     with_channel, without = (
-        examine(subject, own, [Lesions(samples=2)])[0].table["adjusted_iou"]
+        examine(subject, own, [Lesions(looks=2)])[0].table["adjusted_iou"]
         for own in (channel, ArraySource(images, masks, ids=["a", "b"]))
     )
     assert with_channel.equals(without)
     with pytest.raises(BadSample, match=r"case a: the truth has shape \(14, 14, 13\)"):
-        examine(subject, ArraySource(images, masks[..., 1:], ids=["a", "b"]), [Lesions(samples=2)])
+        examine(subject, ArraySource(images, masks[..., 1:], ids=["a", "b"]), [Lesions(looks=2)])
 
 
 def test_no_lesion_anywhere_is_no_error(subject):
-    finding = examine(subject, toy.source(2), [Lesions(samples=2, threshold=1.0)])[0]
+    finding = examine(subject, toy.source(2), [Lesions(looks=2, threshold=1.0)])[0]
     assert finding.table.num_rows == 0 and finding.summary["lesions"].value == 0
     assert finding.summary["missed_lesions"].value == 4 and finding.summary["dice"].value == 0
 
@@ -131,8 +129,8 @@ def test_several_classes_make_a_lesion_together():
     volume = np.zeros((1, 1, 4, 4, 4), dtype=np.float32)
     subject = Subject(net, task="segmentation", classes=3, scores="logits")
     source = ArraySource(volume, np.full((1, 4, 4, 4), 2), ids=["a"])
-    both = examine(subject, source, [Lesions(samples=2, foreground=(1, 2))])[0]  # 2/3 everywhere
-    one = examine(subject, source, [Lesions(samples=2, foreground=1)])[0]
+    both = examine(subject, source, [Lesions(looks=2, foreground=(1, 2))])[0]  # 2/3 everywhere
+    one = examine(subject, source, [Lesions(looks=2, foreground=1)])[0]
     assert both.table["voxels"].to_pylist() == [64] and both.table["true_positive"].to_pylist() == [True]
     assert one.table.num_rows == 0
 
@@ -142,7 +140,7 @@ def study(subject, tmp_path_factory):
     """A Run with a model fitted on validation cases, and the scored test cases."""
     data = {"validation": toy.source(40, split="v", seed=1), "test": toy.source(16, seed=2)}
     run = Run.create(tmp_path_factory.mktemp("study") / "run")
-    steps = steps_of("lesions", {"fit": "validation", "samples": 4, "epochs": 12, "folds": 3})
+    steps = steps_of("lesions", {"fit": "validation", "looks": 4, "epochs": 12, "folds": 3})
     Plan.of(steps).run(subject, data, run, execution=ONE)
     return run
 
@@ -240,7 +238,7 @@ def test_any_method_can_give_the_probability(study, method):
 
 
 def test_cases_that_the_network_was_trained_on_are_refused(subject):
-    known = {"samples": 2, "trained_on": ("v-001", "v-002", "x")}
+    known = {"looks": 2, "trained_on": ("v-001", "v-002", "x")}
     source = Subset(toy.source(4, split="v"), range(4))
     with pytest.raises(DataError, match=r"trained on case 'v-001' \(2 of 4 cases here: v-001, v-002\).*training_cases"):
         examine(subject, source, [LesionFit(sampling=known, epochs=1)], execution=ONE)
@@ -249,7 +247,7 @@ def test_cases_that_the_network_was_trained_on_are_refused(subject):
     allowed = LesionFit(sampling=known, epochs=1, folds=2, training_cases=True)
     assert examine(subject, source, [allowed], execution=ONE)[0].summary["lesions"].value > 0
     both = {"train": Subset(source, [2, 3]), "validation": source, "test": toy.source(1)}
-    plan = Plan.of(steps_of("lesions", {"fit": "validation", "samples": 2}))
+    plan = Plan.of(steps_of("lesions", {"fit": "validation", "looks": 2}))
     with pytest.raises(DataError, match=r"trained on case 'v-002' \(2 of 4 cases here: v-002, v-003\)"):
         plan.check(both)
     Plan.of(steps_of("lesions", {"fit": "validation", "training_cases": True})).check(both)
@@ -259,7 +257,7 @@ def test_cases_that_the_network_was_trained_on_are_refused(subject):
 
 
 def lesion_plan(**options):
-    return Plan.of(steps_of("lesions", {"fit": "validation", "samples": 2, **options}))
+    return Plan.of(steps_of("lesions", {"fit": "validation", "looks": 2, **options}))
 
 
 def test_cases_that_are_learnt_from_and_judged_are_refused_before_anything_runs():
@@ -296,11 +294,11 @@ def test_no_other_way_leads_around_it(subject, study):
     """Probes and functions refuse by themselves, whoever calls them."""
     seen = Subset(toy.source(40, split="v", seed=1), range(3))
     with pytest.raises(DataError, match="lesion model learnt from case 'v-00"):
-        examine(subject, seen, [Scores(sampling={"samples": 4}, model=study[FIT])], execution=ONE)
-    how = {"sampling": {"samples": 4}, "model": study[FIT], "patient": "v-0"}
+        examine(subject, seen, [Scores(sampling={"looks": 4}, model=study[FIT])], execution=ONE)
+    how = {"sampling": {"looks": 4}, "model": study[FIT], "patient": "v-0"}
     with pytest.raises(DataError, match="lesion model learnt from patient 'v-0'"):
         examine(subject, toy.source(2, split="v-0x"), [Scores(**how)], execution=ONE)
-    how = {"sampling": {"samples": 4, "trained_on": ("test-001",)}, "model": study[FIT]}
+    how = {"sampling": {"looks": 4, "trained_on": ("test-001",)}, "model": study[FIT]}
     with pytest.raises(DataError, match="the network was trained on case 'test-001'"):
         examine(subject, toy.source(2), [Scores(**how)], execution=ONE)
     model = LesionModel.of_finding(study[FIT])
@@ -322,12 +320,12 @@ def test_no_other_way_leads_around_it(subject, study):
 
 def test_lesions_cut_in_another_way_are_refused(subject, study):
     with pytest.raises(ConfigError, match=r"learnt from lesions with threshold 0\.5, and these have 0\.4"):
-        examine(subject, toy.source(2), [Scores(sampling={"samples": 2, "threshold": 0.4}, model=study[FIT])])
+        examine(subject, toy.source(2), [Scores(sampling={"looks": 2, "threshold": 0.4}, model=study[FIT])])
 
 
 def test_cases_without_a_lesion_and_without_truth_are_scored_all_the_same(subject, study):
     dark = ArraySource(np.zeros((2, 1, 14, 14, 14), dtype=np.float32), ids=["a", "b"])
-    how = {"sampling": {"samples": 2}, "model": study[FIT]}
+    how = {"sampling": {"looks": 2}, "model": study[FIT]}
     scored = examine(subject, dark, [Scores(**how)])[0]
     assert scored.table.num_rows == 0 and scored.summary["without_lesion"].value == 2
     assert scored.summary["expected_false_positives"].value == 0 and "area" not in scored.summary
@@ -342,15 +340,15 @@ def test_one_kind_of_lesion_is_not_enough(subject):
     images, masks = toy.volumes(2)
     healthy = ArraySource(images, np.zeros_like(masks), ids=["a", "b"])
     with pytest.raises(DataError, match="lesions are false positives: a lesion model needs both kinds"):
-        examine(subject, healthy, [LesionFit(sampling={"samples": 2}, epochs=1)])
+        examine(subject, healthy, [LesionFit(sampling={"looks": 2}, epochs=1)])
     with pytest.raises(DataError, match="no lesion was found in these cases"):
-        examine(subject, healthy, [LesionFit(sampling={"samples": 2, "threshold": 1.0}, epochs=1)])
+        examine(subject, healthy, [LesionFit(sampling={"looks": 2, "threshold": 1.0}, epochs=1)])
 
 
 def test_needs_probabilities_said_and_dropout():
     unsaid = Subject(toy.Blur(), task="segmentation")
     with pytest.raises(SubjectError, match="scores='logits' or"):
-        examine(unsaid, toy.source(1), [Lesions(samples=2)])
+        examine(unsaid, toy.source(1), [Lesions(looks=2)])
     dry = Subject(torch.nn.Conv3d(1, 2, 1), task="segmentation", scores="logits")
     with pytest.raises(SubjectError, match="met no dropout"):
         examine(dry, toy.source(1), [Lesions()])
@@ -359,7 +357,7 @@ def test_needs_probabilities_said_and_dropout():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"samples": 0}, "samples ≥ 1"),
+        ({"looks": 0}, "looks ≥ 1"),
         ({"foreground": ()}, "foreground"),
         ({"threshold": 1.5}, "threshold from 0 to 1"),
         ({"least_iou": 0.0}, "0 < least_iou"),
@@ -371,7 +369,7 @@ def test_bad_options_are_refused(options, message):
 
 
 def test_a_patient_may_have_several_cases(subject):
-    options = {"sampling": {"samples": 2}, "epochs": 1, "folds": 2}
+    options = {"sampling": {"looks": 2}, "epochs": 1, "folds": 2}
     with pytest.raises(ConfigError, match="finds no patient in the id 'test-000'"):
         examine(subject, toy.source(6), [LesionFit(**options, patient="p[0-9]")], execution=ONE)
     with pytest.raises(ConfigError, match="is no regular expression"):

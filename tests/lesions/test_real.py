@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from weakspot import Subject
-from weakspot.lesions.cases import Cutting, case_lesions, dice, z_scored
+from weakspot.lesions.cases import LesionDefinition, case_lesions, dice, z_scored
 from weakspot.lesions.metrics import RunningSamples
 from weakspot.looks import McDropout
 
@@ -61,7 +61,7 @@ def test_fresh_samples_agree_with_stored_ones(sampled, patient):
 
 def test_the_tumour_is_found_where_it_is(sampled, patient):
     maps = {name: values[0].numpy() for name, values in vars(sampled).items()}
-    found = case_lesions(maps, z_scored(patient[1][None]), patient[2], Cutting(), spacing=(5.0, 2.0, 2.0))
+    found = case_lesions(maps, z_scored(patient[1][None]), patient[2], LesionDefinition(), spacing=(5.0, 2.0, 2.0))
     largest = int(np.argmax(found.columns["voxels"]))
     assert found.columns["true_positive"][largest]
     assert found.whole["dice"] == pytest.approx(dice(patient[3] > 0.5, patient[2]), abs=0.08)

@@ -23,7 +23,7 @@ from weakspot.lesions.volume_probes import CaseVolumes
 from weakspot.lesions.volumes import open_volume, sixteen_bits, turns
 from weakspot.registry import steps_of
 
-SAMPLING = {"samples": 3, "smallest": 2}
+SAMPLING = {"looks": 3, "smallest": 2}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_any_orientation_is_shown_as_nibabel_would_turn_it(tmp_path, axes):
         net[1].weight.copy_(torch.tensor([[0.0, 0.0], [1.0, 0.0]])[..., None, None, None])
         net[1].bias.copy_(torch.tensor([0.8 * wanted["case-0_0000.nii.gz"].max(), 0.0]))
     subject = Subject(net, task="segmentation", classes=2, scores="logits")
-    finding, lesions = examine(subject, source, [CaseVolumes(sampling={"samples": 1}), Lesions(samples=1)])
+    finding, lesions = examine(subject, source, [CaseVolumes(sampling={"looks": 1}), Lesions(looks=1)])
     assert finding.table["axes"].to_pylist() == [axes]
     volume = open_volume(finding, 0)
     for sequence in range(2):
@@ -181,10 +181,10 @@ def test_outlines_by_hand():
 
 
 def test_the_room_asks_for_them():
-    steps = steps_of("lesions", {"volumes": {"sequences": [0]}, "splits": ["validation", "test"], "samples": 4})
+    steps = steps_of("lesions", {"volumes": {"sequences": [0]}, "splits": ["validation", "test"], "looks": 4})
     asked = [(step.probe.__name__, step.split) for step in steps]
     assert asked == [(name, split) for name in ("Lesions", "CaseVolumes") for split in ("validation", "test")]
-    assert steps[2].options["sampling"] == {"samples": 4}
+    assert steps[2].options["sampling"] == {"looks": 4}
     with pytest.raises(ConfigError, match="volumes is 3: expected true, or options such as"):
         steps_of("lesions", {"volumes": 3})
 

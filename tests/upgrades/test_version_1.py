@@ -51,6 +51,14 @@ def test_truth_values_that_were_wrong_are_correct_turned_round(runs):
     assert errors["correct"].to_pylist() == same and not all(same) and any(same)
 
 
+def test_the_number_of_looks_has_its_name_of_today(runs):
+    run = Run.open(runs / "segmentation")
+    assert run["lesions.lesions"].provenance["parameters"]["looks"] == 4
+    for name in ("lesions.lesion_fit", "lesions.scores", "lesions.case_volumes"):
+        sampling = run[name].provenance["parameters"]["sampling"]
+        assert sampling["looks"] == 4 and "samples" not in sampling
+
+
 def test_older_runs_are_compared(runs):
     run = Run.open(runs / "classification")
     assert compare_runs(run, run).shown() == []

@@ -48,7 +48,7 @@ _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 """Options to begin with: the first that this model and these data allow. Numbers and keypoints may be of the place of
 things, so nothing is moved there."""
-_QUICKLY = {"robustness": {"looks": 1}, "lesions": {"samples": 2}}
+_QUICKLY = {"robustness": {"looks": 1}, "lesions": {"looks": 2}}
 """Options with which a question is tried: enough to see whether it can be asked at all."""
 
 

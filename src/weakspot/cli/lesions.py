@@ -173,9 +173,9 @@ def export(
         raise DataError(f"the split {split!r} holds no volumes in NIfTI files: there is no grid to write label maps on")
     scored = SCORES if split == "test" else f"{SCORES}-{split}"
     finding = opened[scored] if scored in opened else _lesions(opened, split)
-    manner = Lesions(**step.options).manner
+    case_sampling = Lesions(**step.options).case_sampling
     told = Silent() if quiet else Bar()
-    written = export_cases(finding, loaded.subject, source, output, sampling=manner, cases=case, progress=told)
+    written = export_cases(finding, loaded.subject, source, output, sampling=case_sampling, cases=case, progress=told)
     if not quiet:
         typer.echo(f"wrote {len(written)} cases to {output}")
 

@@ -14,6 +14,8 @@ from weakspot.core.errors import ConfigError
 _LARGEST = 2**63 - 1
 _SCALARS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", types.NoneType: "none"}
 _MANY = {int: "whole numbers", float: "numbers"}
+FORMER_NAMES = {"samples": "looks", "cutoff": "threshold", "release": "early_stopping"}
+"""Options that had another name before: whoever writes the old one is given the new one."""
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
@@ -127,11 +129,18 @@ def shortened(value: Any) -> str:
 
 
 def refuse_unknown(names: Collection[Any], options: Sequence[str], *, of: str) -> None:
-    """Refuse options that there are not, naming those that there are."""
+    """Refuse options that there are not, naming those that there are.
+
+    >>> refuse_unknown(["samples"], ["looks", "seed"], of="lesions")
+    Traceback (most recent call last):
+    weakspot.core.options.OptionError: lesions has no option 'samples'; it is called 'looks' now; it has: looks, seed
+    """
     unknown = sorted(set(names) - set(options), key=str)
     if unknown:
         lost, have = ", ".join(map(repr, unknown)), ", ".join(options) or "none"
-        raise OptionError(str(unknown[0]), f"{of} has no option {lost}; {nearest(unknown[0], options)}it has: {have}")
+        new = FORMER_NAMES.get(str(unknown[0]))
+        hint = f"it is called {new!r} now; " if new in options else nearest(unknown[0], options)
+        raise OptionError(str(unknown[0]), f"{of} has no option {lost}; {hint}it has: {have}")
 
 
 def nearest(name: Any, names: Sequence[str]) -> str:

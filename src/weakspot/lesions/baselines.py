@@ -34,8 +34,8 @@ def direct_uncertainties(columns: Mapping[str, np.ndarray]) -> dict[str, Floats]
     """
     means = {"entropy_mean": columns["entropy"], "variance_mean": columns["variance"], "pcs_mean": 1 - columns["pcs"]}
     logsums = {name: columns[name] for name in ("entropy_logsum", "variance_logsum", "pcs_logsum")}
-    found = {**means, **logsums, "size": 1 / np.asarray(columns["voxels"], dtype=np.float64)}
-    return {name: np.asarray(found[name], dtype=np.float64) for name in DIRECT}
+    uncertainties = {**means, **logsums, "size": 1 / np.asarray(columns["voxels"], dtype=np.float64)}
+    return {name: np.asarray(uncertainties[name], dtype=np.float64) for name in DIRECT}
 
 
 @dataclass(frozen=True)

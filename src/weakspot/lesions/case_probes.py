@@ -1,4 +1,4 @@
-"""What every probe of the room does: looks at a case T times, keeps running sums, and cuts the case into lesions."""
+"""What the probes of the room share: T looks at a case, running sums over them, and lesions cut from their mean."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from weakspot.core.observation import Batch, Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.tasks import Task
-from weakspot.lesions.cases import AXES, CaseLesions, Cutting, case_lesions, z_scored
+from weakspot.lesions.cases import AXES, CaseLesions, LesionDefinition, case_lesions, z_scored
 from weakspot.lesions.metrics import RunningSamples, VoxelMaps
 
 
@@ -23,37 +23,37 @@ class Sampling:
     """How cases are looked at and cut; the options are explained in `Lesions`."""
 
     look: Look
-    samples: int
+    looks: int
     foreground: tuple[int, ...]
-    cutting: Cutting
+    definition: LesionDefinition
     standardise: bool
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or not self.foreground or min(self.foreground) < 0:
+        if self.looks < 1 or not self.foreground or min(self.foreground) < 0:
             raise ConfigError(
-                f"expected samples ≥ 1 and classes ≥ 0 in the foreground, got {self.samples} and {self.foreground}"
+                f"expected looks ≥ 1 and classes ≥ 0 in the foreground, got {self.looks} and {self.foreground}"
             )
 
 
-class Looking(Probe):
-    """Looks at every case T times, and hands on the maps that come of it."""
+class CaseProbe(Probe):
+    """Looks at every case T times, and hands its voxel maps to `keep`."""
 
     tasks: ClassVar[tuple[Task, ...]] = ("segmentation",)
 
     @property
     @abstractmethod
-    def manner(self) -> Sampling:
+    def case_sampling(self) -> Sampling:
         """How cases are looked at and cut."""
 
     @property
     def needs(self) -> Needs:
-        """T samples of each case."""
-        return Needs(looks={self.manner.look: self.manner.samples})
+        """T looks at each case."""
+        return Needs(looks={self.case_sampling.look: self.case_sampling.looks})
 
     def observe(self, seen: Observation) -> None:
-        """Add one sample to the running sums; the first look at a batch begins them."""
-        if seen.number == self.manner.look.first:
-            self._running, self._batch = RunningSamples(self.manner.foreground), seen.batch
+        """Add one look to the running sums; the first one at a batch begins them."""
+        if seen.number == self.case_sampling.look.first:
+            self._running, self._batch = RunningSamples(self.case_sampling.foreground), seen.batch
             self._classes = seen.probabilities.shape[1]
         self._running.add(seen.probabilities)
 
@@ -61,21 +61,21 @@ class Looking(Probe):
         """Hand on every case of the batch."""
         batch, maps = self._batch, self._running.maps()
         del self._batch, self._running
-        for place, case in enumerate(batch.ids):
+        for index, case in enumerate(batch.ids):
             try:
-                self.keep(batch, maps, place)
+                self.keep(batch, maps, index)
             except DataError as error:
                 raise BadSample(case, f"case {case}: {error}") from error
 
     @abstractmethod
-    def keep(self, batch: Batch, maps: VoxelMaps, place: int) -> None:
+    def keep(self, batch: Batch, maps: VoxelMaps, index: int) -> None:
         """Fold the case at one place of a batch into the state; `maps` are those of the whole batch."""
 
-    def truth(self, batch: Batch, place: int, dimensions: int) -> np.ndarray | None:
+    def truth(self, batch: Batch, index: int, dimensions: int) -> np.ndarray | None:
         """Which voxels of a case truly belong to a lesion, boolean; None where that is not known."""
         if batch.targets is None:
             return None
-        numbers = batch.targets[place].cpu().numpy()  # class numbers, maybe with a channel of 1
+        numbers = batch.targets[index].cpu().numpy()  # class numbers, maybe with a channel of 1
         if numbers.ndim == dimensions + 1 and numbers.shape[0] == 1:
             numbers = numbers[0]
         if numbers.size and (numbers.min() < 0 or numbers.max() >= self._classes):
@@ -83,32 +83,34 @@ class Looking(Probe):
                 f"the true mask holds {numbers.min():g} to {numbers.max():g}, expected class numbers from 0 to "
                 f"{self._classes - 1}: give lesions the number of their class"
             )
-        return np.isin(numbers, np.asarray(self.manner.foreground))
+        return np.isin(numbers, np.asarray(self.case_sampling.foreground))
 
 
-class Gathering(Looking):
+class LesionProbe(CaseProbe):
     """Gathers the lesions of every case: one record per lesion, per node of its graph, and per case."""
 
     lesions = Rows()
     nodes = Rows()
     cases = Rows()
 
-    def keep(self, batch: Batch, maps: VoxelMaps, place: int) -> None:
+    def keep(self, batch: Batch, maps: VoxelMaps, index: int) -> None:
         """Cut the case into lesions."""
-        case, found = batch.ids[place], self._case(batch, maps, place)
-        count = len(found.columns["voxels"])
-        self.lesions.append([case] * count, **found.columns, number=np.arange(1, count + 1))
-        self.nodes.append([case] * len(found.features), place=found.nodes.places, features=found.features)
-        self.cases.append([case], **{name: np.array([value], dtype=np.float64) for name, value in found.whole.items()})
+        case, lesions = batch.ids[index], self._case(batch, maps, index)
+        count = len(lesions.columns["voxels"])
+        self.lesions.append([case] * count, **lesions.columns, number=np.arange(1, count + 1))
+        self.nodes.append([case] * len(lesions.features), place=lesions.nodes.places, features=lesions.features)
+        self.cases.append(
+            [case], **{name: np.array([value], dtype=np.float64) for name, value in lesions.whole.items()}
+        )
 
-    def _case(self, batch: Batch, maps: VoxelMaps, place: int) -> CaseLesions:
-        own = {name: values[place].cpu().numpy() for name, values in vars(maps).items()}
-        intensities = batch.inputs[place].cpu().numpy()
-        if self.manner.standardise:
+    def _case(self, batch: Batch, maps: VoxelMaps, index: int) -> CaseLesions:
+        by_name = {name: values[index].cpu().numpy() for name, values in vars(maps).items()}
+        intensities = batch.inputs[index].cpu().numpy()
+        if self.case_sampling.standardise:
             intensities = z_scored(intensities)
-        dimensions = own["lesion"].ndim
-        truth, spacing = self.truth(batch, place, dimensions), spacing_of(batch, place, dimensions)
-        return case_lesions(own, intensities, truth, self.manner.cutting, spacing=spacing)
+        dimensions = by_name["lesion"].ndim
+        truth, spacing = self.truth(batch, index, dimensions), spacing_of(batch, index, dimensions)
+        return case_lesions(by_name, intensities, truth, self.case_sampling.definition, spacing=spacing)
 
     def gathered(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """The table of all lesions by its columns, and the arrays beside it; in the order of the cases' ids."""
@@ -140,7 +142,7 @@ def _taken(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:
     return values if order is None else np.asarray(values)[order]
 
 
-def spacing_of(batch: Batch, place: int, dimensions: int) -> tuple[float, ...] | None:
+def spacing_of(batch: Batch, index: int, dimensions: int) -> tuple[float, ...] | None:
     """The spacing of a case in mm from the metadata `spacing_z`, `spacing_y`, `spacing_x`, where the data have it."""
     if dimensions not in AXES:
         raise DataError(f"a case has 2 or 3 spatial dimensions, got {dimensions}")
@@ -148,4 +150,4 @@ def spacing_of(batch: Batch, place: int, dimensions: int) -> tuple[float, ...] |
     names = [f"spacing_{axis}" for axis in AXES[dimensions]]
     if not all(name in metadata for name in names):
         return None
-    return tuple(float(metadata[name][place]) for name in names)
+    return tuple(float(metadata[name][index]) for name in names)

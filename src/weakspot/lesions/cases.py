@@ -25,12 +25,14 @@ AXES = {2: ("y", "x"), 3: ("z", "y", "x")}
 
 
 @dataclass(frozen=True)
-class Cutting:
+class LesionDefinition:
     """What counts as a lesion, and how it is described.
 
-    threshold: a voxel whose mean lesion probability is above this belongs to a lesion. smallest: fewest voxels of a
-    lesion. dilation: voxels around a lesion that its graph takes in. least_iou: ε, the adjusted IoU from which on a
-    lesion is a true positive. log_epsilon: added to a measure before its logarithm is taken.
+    threshold: a voxel whose mean lesion probability is above this belongs to a lesion.
+    smallest: the fewest voxels of a lesion.
+    dilation: how many voxels around a lesion its graph takes in.
+    least_iou: ε, the adjusted IoU from which on a lesion is a true positive.
+    log_epsilon: what is added to a measure before its logarithm is taken.
     """
 
     threshold: float = 0.5
@@ -65,27 +67,30 @@ def case_lesions(
     maps: Mapping[str, np.ndarray],
     intensities: np.ndarray,
     truth: np.ndarray | None,
-    cutting: Cutting,
+    definition: LesionDefinition,
     *,
     spacing: tuple[float, ...] | None = None,
 ) -> CaseLesions:
     """Cut a case into lesions and describe each.
 
-    maps: `lesion` (mean probability) and the measures, each (…voxels). intensities (sequences, …voxels). truth: the
-    true lesions, boolean, where they are known. spacing: mm per voxel along each axis, where it is known.
+    maps: `lesion` (mean probability) and the measures, each (…voxels).
+    intensities: of each sequence, (sequences, …voxels).
+    truth: the true lesions, boolean, where they are known.
+    definition: what counts as a lesion.
+    spacing: mm per voxel along each axis, where it is known.
     """
-    foreground = maps["lesion"] > cutting.threshold
-    labels, count = lesion_components(foreground, smallest=cutting.smallest)
+    foreground = maps["lesion"] > definition.threshold
+    labels, count = lesion_components(foreground, smallest=definition.smallest)
     geometry = lesion_geometry(labels, count)
     volume = np.nan if spacing is None else voxel_volume(spacing)
     columns: dict[str, np.ndarray] = dict(zip(AXES[labels.ndim], geometry.centre.T, strict=True))
     columns |= {"voxels": geometry.voxels, "volume_mm3": geometry.voxels * volume}
-    columns |= lesion_measures(labels, count, maps, log_epsilon=cutting.log_epsilon)
+    columns |= lesion_measures(labels, count, maps, log_epsilon=definition.log_epsilon)
     whole: dict[str, float] = {"lesions": count}
     if truth is not None:
-        found, figures = _compared(labels, truth, cutting)
-        columns, whole = columns | found, whole | figures
-    nodes = lesion_nodes(labels, count, dilation=cutting.dilation)
+        agreement, figures = _compared(labels, truth, definition)
+        columns, whole = columns | agreement, whole | figures
+    nodes = lesion_nodes(labels, count, dilation=definition.dilation)
     features = node_features(nodes, intensities, foreground, [maps[name] for name in ("entropy", "variance", "pcs")])
     return CaseLesions({**columns, "nodes": np.diff(nodes.starts)}, nodes, features, whole)
 
@@ -110,7 +115,9 @@ def lesion_measures(
     return {**means, **{f"{name}_logsum": summed(np.log(unsure[name] + log_epsilon)) for name in LOGSUMS}}
 
 
-def _compared(labels: Labels, truth: np.ndarray, cutting: Cutting) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+def _compared(
+    labels: Labels, truth: np.ndarray, definition: LesionDefinition
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     if truth.shape != labels.shape:
         raise DataError(f"the truth has shape {truth.shape}, the prediction {labels.shape}: they must lie on one grid")
     true_labels, true_count = lesion_components(truth, smallest=1)
@@ -121,7 +128,7 @@ def _compared(labels: Labels, truth: np.ndarray, cutting: Cutting) -> tuple[dict
         "true_lesions": true_count,
         "missed_lesions": true_count - int((met > 0).sum()),
     }
-    return {"adjusted_iou": iou, "true_positive": true_positives(iou, least=cutting.least_iou)}, figures
+    return {"adjusted_iou": iou, "true_positive": true_positives(iou, least=definition.least_iou)}, figures
 
 
 def dice(predicted: np.ndarray, truth: np.ndarray) -> float:
@@ -136,10 +143,10 @@ def dice(predicted: np.ndarray, truth: np.ndarray) -> float:
 
 def z_scored(volume: np.ndarray) -> NDArray[np.float32]:
     """Each sequence less its mean and divided by its spread over the voxels that are not 0; (sequences, …voxels)."""
-    found = np.zeros(volume.shape, dtype=np.float32)
-    for own, out in zip(volume.astype(np.float64), found, strict=True):
-        inside = own[own != 0]
+    standardised = np.zeros(volume.shape, dtype=np.float32)
+    for sequence, out in zip(volume.astype(np.float64), standardised, strict=True):
+        inside = sequence[sequence != 0]
         spread = inside.std() if inside.size else 0.0
         if spread > 0:
-            out[...] = (own - inside.mean()) / spread
-    return found
+            out[...] = (sequence - inside.mean()) / spread
+    return standardised

@@ -29,7 +29,7 @@ from weakspot.data.nifti_grid import Grid
 from weakspot.lesions.case_probes import Sampling
 from weakspot.lesions.metrics import RunningSamples
 from weakspot.lesions.metrics_components import lesion_components
-from weakspot.lesions.slices import Scene, Shown, slice_sheet
+from weakspot.lesions.slices import Scene, ShownLesion, slice_sheet
 
 FORMAT, VERSION = "weakspot-lesions", 1
 PROBABILITY = "false_positive_probability"
@@ -59,8 +59,12 @@ class Volumes(Protocol):
 class ExportedCase:
     """One case, ready to be handed on; arrays are (z, y, x) on the working grid.
 
-    lesions: columns of the table, a row per lesion; `lesion` holds the values of the label map; the probability of a
-    false positive may be among them. labels: the lesions. maps: by name. image: one sequence, for the pictures.
+    lesions: columns of the table, a row per lesion; `lesion` holds the values of the label map. The probability of a
+        false positive may be among them.
+    labels: the lesions.
+    maps: the voxel maps by name.
+    image: one sequence, for the pictures.
+    grid: where the voxels lie.
     """
 
     name: str
@@ -73,11 +77,11 @@ class ExportedCase:
     def __post_init__(self) -> None:
         listed = dict(zip(*(np.asarray(self.lesions[name]).tolist() for name in ("lesion", "voxels")), strict=True))
         sizes = enumerate(np.bincount(self.labels.ravel()).tolist())
-        found = {number: voxels for number, voxels in sizes if number and voxels}
-        if found != listed:
+        mapped = {number: voxels for number, voxels in sizes if number and voxels}
+        if mapped != listed:
             raise DataError(
                 f"case {self.name}: the table lists {len(listed)} lesions of {sum(listed.values())} voxels, the label "
-                f"map holds {len(found)} of {sum(found.values())}: they must stem from the same samples and data; "
+                f"map holds {len(mapped)} of {sum(mapped.values())}: they must stem from the same samples and data; "
                 "score the case again"
             )
 
@@ -94,45 +98,47 @@ def export_cases(
 ) -> list[Path]:
     """Write one folder per case below `folder`; what is there is not replaced.
 
-    finding: the lesions, scored or not. sampling: how they were sampled and cut, as `Lesions(...).manner` has it; each
-    case is sampled again, which gives the same volumes, so that no voxel map needs to be kept. cases: which ones; all
-    by default.
+    Each case is sampled again, which gives the same volumes, so that no voxel map needs to be kept.
+
+    finding: the lesions, scored or not.
+    sampling: how they were sampled and cut, as `Lesions(...).case_sampling` has it.
+    cases: which ones; all by default.
     """
     chosen = list(source.ids if cases is None else cases)
     for case in chosen:
         _check_free(folder / case)
-    told, places = progress or Silent(), {case: place for place, case in enumerate(source.ids)}
-    told.begin("writing cases", total=len(chosen))
+    bar, positions = progress or Silent(), {case: position for position, case in enumerate(source.ids)}
+    bar.begin("writing cases", total=len(chosen))
     try:
         written = []
         for case in chosen:
-            if case not in places:
+            if case not in positions:
                 raise DataError(f"the data have no case {case!r}")
-            batch = source.read(np.array([places[case]]))
+            batch = source.read(np.array([positions[case]]))
             written.append(export_case(sampled_case(finding, subject, batch, source.grid(case), sampling), folder))
-            told.advance(1)
+            bar.advance(1)
         return written
     finally:
-        told.end()
+        bar.end()
 
 
 def sampled_case(finding: Finding, subject: Subject, batch: Batch, grid: Grid, sampling: Sampling) -> ExportedCase:
     """A case with the voxel maps and labels that its lesions in the Finding come from."""
     maps = sampled_maps(subject, batch, sampling)
-    cutting = sampling.cutting
-    labels, _ = lesion_components(maps["lesion"] > cutting.threshold, smallest=cutting.smallest)
+    definition = sampling.definition
+    labels, _ = lesion_components(maps["lesion"] > definition.threshold, smallest=definition.smallest)
     return ExportedCase(
         batch.ids[0], lesions_of(finding, batch.ids[0]), labels, maps, batch.inputs[0, 0].cpu().numpy(), grid
     )
 
 
 def sampled_maps(subject: Subject, batch: Batch, sampling: Sampling) -> dict[str, np.ndarray]:
-    """The voxel maps of one case over all samples, each (z, y, x) and float64."""
+    """The voxel maps of one case over all looks, each (z, y, x) and float64."""
     running, inputs = RunningSamples(sampling.foreground), batch.inputs.to(subject.device)
     look = sampling.look.within(subject.bounds)
     with subject.borrowed(), torch.no_grad():
         forward = subject.quick(compiled=False)
-        for number in look.numbers(sampling.samples):
+        for number in look.numbers(sampling.looks):
             outputs = look.outputs(forward, inputs, batch.ids, number)
             running.add(probabilities(outputs, subject.task, subject.scores))
     return {name: values[0].cpu().numpy() for name, values in vars(running.maps()).items()}
@@ -143,8 +149,8 @@ def lesions_of(finding: Finding, case: str) -> dict[str, np.ndarray]:
     if finding.table is None or not {"case", "lesion"} <= set(finding.table.column_names):
         raise DataError(f"{finding.name} has no table of lesions with the columns case and lesion")
     columns = {name: finding.table[name].to_numpy(zero_copy_only=False) for name in finding.table.column_names}
-    own = columns.pop("case") == case
-    return {name: values[own] for name, values in columns.items() if name not in _INNER}
+    of_case = columns.pop("case") == case
+    return {name: values[of_case] for name, values in columns.items() if name not in _INNER}
 
 
 def export_case(case: ExportedCase, folder: Path, *, pictures: int = 6) -> Path:
@@ -186,13 +192,13 @@ def lesion_rows(case: ExportedCase, labels: np.ndarray) -> list[dict[str, Any]]:
     counts = np.bincount(labels.ravel(), minlength=int(number.max(initial=0)) + 1)
     first = ("voxels", "volume_mm3", PROBABILITY)
     rows = []
-    for place, own in enumerate(number.tolist()):
-        row: dict[str, Any] = {"case": case.name, "lesion": own, **{a: columns[a][place] for a in _AXES}}
-        row |= dict(zip("ijk", file[place], strict=True)) | dict(
-            zip(("x_mm", "y_mm", "z_mm"), world[place], strict=True)
+    for index, lesion in enumerate(number.tolist()):
+        row: dict[str, Any] = {"case": case.name, "lesion": lesion, **{a: columns[a][index] for a in _AXES}}
+        row |= dict(zip("ijk", file[index], strict=True)) | dict(
+            zip(("x_mm", "y_mm", "z_mm"), world[index], strict=True)
         )
-        row |= {name: columns[name][place] for name in first if name in columns} | {"map_voxels": counts[own]}
-        row |= {name: values[place] for name, values in columns.items() if name not in row}
+        row |= {name: columns[name][index] for name in first if name in columns} | {"map_voxels": counts[lesion]}
+        row |= {name: values[index] for name, values in columns.items() if name not in row}
         rows.append({name: _plain(value) for name, value in row.items()})
     return rows
 
@@ -241,11 +247,11 @@ def chosen_rows(rows: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[st
     return [*ordered[: most - most // 2], *ordered[len(ordered) - most // 2 :]]
 
 
-def _shown(row: Mapping[str, Any], back: np.ndarray) -> Shown:
+def _shown(row: Mapping[str, Any], back: np.ndarray) -> ShownLesion:
     z, y, x = (back @ [row["x_mm"], row["y_mm"], row["z_mm"], 1.0])[:3].tolist()
     probability = row.get(PROBABILITY, np.nan)
-    told = "" if np.isnan(probability) else f", false positive with probability {probability:.2f}"
+    chance = "" if np.isnan(probability) else f", false positive with probability {probability:.2f}"
     size = row.get("volume_mm3", np.nan)
     extent = f"{row['voxels']} voxels" if np.isnan(size) else f"{size:.0f} cubic mm"
     truth = {True: " (truly a lesion)", False: " (truly none)"}.get(row.get("true_positive"), "")  # type: ignore[arg-type]
-    return Shown(row["lesion"], (z, y, x), f"lesion {row['lesion']}: {extent}{told}{truth}")
+    return ShownLesion(row["lesion"], (z, y, x), f"lesion {row['lesion']}: {extent}{chance}{truth}")

@@ -41,9 +41,10 @@ def make_folds(
 ) -> list[CaseFold]:
     """Cut the cases into `count` folds: every case tests one of them; all cases of a patient stay together.
 
-    count: 4 in the paper, so that 25 % of the patients test. validation: the share of the remaining patients that is
-    kept for the lesion model. patient: a pattern that names the patient at the beginning of a case's id; without it
-    each case is one. seed: of the shuffling.
+    count: 4 in the paper, so that 25 % of the patients test.
+    validation: the share of the remaining patients that is kept for the lesion model.
+    patient: a pattern that names the patient at the beginning of a case's id; without it each case is one.
+    seed: of the shuffling.
 
     >>> first, _ = make_folds(["a1", "a2", "b1", "c1", "d1"], count=2, validation=0.5, patient="[a-z]")
     >>> len(first.train) + len(first.validation) + len(first.test)

@@ -29,9 +29,12 @@ Floats = NDArray[np.float64]
 class Learning:
     """How a lesion model is trained; where the paper is silent the choice is ours, and an option.
 
-    epochs: times over the lesions. batch_size: lesions per step. hidden: units of each graph convolution.
+    epochs: times over the lesions.
+    batch_size: lesions per step.
+    hidden: units of each graph convolution.
     first_rate, last_rate: the learning rate of Adam falls from one to the other, by the same factor every epoch.
-    readout: from the nodes to the lesion. seed: of the first weights and of the order of the lesions.
+    readout: from the nodes to the lesion.
+    seed: of the first weights and of the order of the lesions.
     device: where it is trained, from the same first weights and in the same order everywhere.
     """
 
@@ -74,7 +77,9 @@ class LesionGraph:
 
     def on(self, device: str) -> "LesionGraph":
         """The same graph on a device."""
-        return LesionGraph(*(own.to(device) for own in (self.features, self.row_ends, self.columns, self.weights)))
+        return LesionGraph(
+            *(tensor.to(device) for tensor in (self.features, self.row_ends, self.columns, self.weights))
+        )
 
 
 @dataclass(frozen=True)
@@ -91,21 +96,21 @@ def lesion_graphs(nodes: LesionNodes, features: np.ndarray) -> list[LesionGraph]
     if len(features) != len(nodes.places):
         raise DataError(f"expected one row of features per node, got {len(features)} for {len(nodes.places)}")
     one, other = lesion_edges(nodes)
-    own = np.arange(len(features), dtype=np.int32)
-    row, column = np.concatenate([one, other, own]), np.concatenate([other, one, own])
+    loops = np.arange(len(features), dtype=np.int32)
+    row, column = np.concatenate([one, other, loops]), np.concatenate([other, one, loops])
     order = np.lexsort((column, row))
     row, column = row[order], column[order]
-    degree = np.bincount(row, minlength=len(own)).astype(np.float64)
+    degree = np.bincount(row, minlength=len(loops)).astype(np.float64)
     weights = torch.from_numpy(((degree[row] * degree[column]) ** -0.5).astype(np.float32))
     ends = np.concatenate([[0], np.cumsum(degree)]).astype(np.int64)
     values = torch.from_numpy(np.array(features, dtype=np.float32))
-    found = []
+    graphs = []
     for first, last in pairwise(nodes.starts.tolist()):
         entries = slice(ends[first], ends[last])
         pointers = torch.from_numpy(ends[first + 1 : last + 1] - ends[first])
         columns = torch.from_numpy(column[entries].astype(np.int64) - first)
-        found.append(LesionGraph(values[first:last], pointers, columns, weights[entries]))
-    return found
+        graphs.append(LesionGraph(values[first:last], pointers, columns, weights[entries]))
+    return graphs
 
 
 def joined(graphs: Sequence[LesionGraph]) -> GraphBatch:
@@ -168,8 +173,12 @@ class LesionGcn(nn.Module):
         """Shape (graphs, outputs)."""
         values = F.relu(self.first(batch.adjacency, batch.features))
         values = F.relu(self.second(batch.adjacency, values))
-        read = {"mean": lambda own: own.mean(0), "max": lambda own: own.amax(0), "sum": lambda own: own.sum(0)}
-        lesions = [read[self.readout](own) for own in values.split(batch.sizes)]
+        read = {
+            "mean": lambda nodes: nodes.mean(0),
+            "max": lambda nodes: nodes.amax(0),
+            "sum": lambda nodes: nodes.sum(0),
+        }
+        lesions = [read[self.readout](nodes) for nodes in values.split(batch.sizes)]
         outputs: Tensor = self.linear(torch.stack(lesions))
         return outputs
 
@@ -190,8 +199,8 @@ class TrainedGcn:
         with torch.no_grad():
             for start in range(0, len(graphs), batch_size):
                 parts.append(net(joined(standard[start : start + batch_size])).double().numpy())
-        found = np.concatenate(parts)
-        return np.asarray(found[:, 1] - found[:, 0] if classes else found[:, 0])
+        outputs = np.concatenate(parts)
+        return np.asarray(outputs[:, 1] - outputs[:, 0] if classes else outputs[:, 0])
 
     def _net(self) -> LesionGcn:
         features, hidden = self.arrays["first.weight"].shape
@@ -241,8 +250,8 @@ def _descend(net: LesionGcn, graphs: Sequence[LesionGraph], wanted: Tensor, kind
         for epoch in range(learning.epochs):
             for group in optimiser.param_groups:
                 group["lr"] = learning.rate(epoch)
-            for own in torch.from_numpy(rng.permutation(len(graphs))).split(learning.batch_size):
-                outputs, target = net(joined([graphs[lesion] for lesion in own])), wanted[own]
+            for drawn in torch.from_numpy(rng.permutation(len(graphs))).split(learning.batch_size):
+                outputs, target = net(joined([graphs[lesion] for lesion in drawn])), wanted[drawn]
                 loss = (
                     F.cross_entropy(outputs, target) if kind == "classification" else F.mse_loss(outputs[:, 0], target)
                 )

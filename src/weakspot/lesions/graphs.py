@@ -86,13 +86,15 @@ def node_features(
 ) -> NDArray[np.float32]:
     """The n + 4 features of each node: n intensities, label, entropy, variance, PCS; shape (nodes, n + 4).
 
-    intensities (n, …voxels); label, 1 for voxels of the lesion class; measures: the three maps.
+    intensities: (n, …voxels).
+    label: 1 for voxels of the lesion class.
+    measures: the three maps.
     """
     shapes = {label.shape, intensities.shape[1:], *(each.shape for each in measures)}
     if len(shapes) > 1:
         raise DataError(f"intensities, label and measures differ in shape: {sorted(shapes)}")
     at = tuple(nodes.places.T)
-    columns = [*(own[at] for own in intensities), label[at], *(own[at] for own in measures)]
+    columns = [*(values[at] for values in intensities), label[at], *(values[at] for values in measures)]
     return np.stack(columns, axis=1).astype(np.float32)
 
 

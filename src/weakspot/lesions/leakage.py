@@ -49,9 +49,9 @@ def in_both(ids: Sequence[str], others: Sequence[str], patient: str | None) -> s
     same = sorted(set(ids) & set(others))
     if same:
         return f"case {same[0]!r} ({len(same)} of {len(ids)} cases here: {_named(same)})"
-    known = set(_owners(others, patient))
+    learnt = set(_owners(others, patient))
     owners = dict(zip(ids, _owners(ids, patient), strict=True))
-    shared = sorted(case for case, owner in owners.items() if owner in known)
+    shared = sorted(case for case, owner in owners.items() if owner in learnt)
     if not shared:
         return ""
     return f"patient {owners[shared[0]]!r} ({len(shared)} of {len(ids)} cases here: {_named(shared)})"

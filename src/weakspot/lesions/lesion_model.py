@@ -52,8 +52,9 @@ FEWEST = 10
 class Calibration:
     """From a method's score to the probability of a false positive, or why there is none.
 
-    slope, offset: of the log-odds. true, false: lesions of held-out patients it rests on. brier: on these lesions, each
-    judged without its own patient.
+    slope, offset: of the log-odds.
+    true, false: lesions of held-out patients that it rests on.
+    brier: on these lesions, each judged without its own patient.
     """
 
     calibrated: bool
@@ -85,16 +86,17 @@ class LesionModel:
 
     def scores(self, lesions: LesionSet) -> dict[str, Floats]:
         """What each method gives, higher for lesions that are less sure; logits where a method gives logits."""
-        found = direct_uncertainties(lesions.columns)
+        scores = direct_uncertainties(lesions.columns)
         outputs = {name: net.outputs(lesions.graphs) for name, net in self.networks.items()}
         outputs |= {name: model.outputs(lesions.columns) for name, model in self.metaseg.items()}
-        found |= {name: values if name in LOGITS else 1 - values for name, values in outputs.items()}
-        return {name: found[name] for name in METHODS}
+        scores |= {name: values if name in LOGITS else 1 - values for name, values in outputs.items()}
+        return {name: scores[name] for name in METHODS}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers as arrays, for a Finding or a file."""
-        found = {f"{name}.{key}": values for name, own in self.networks.items() for key, values in own.arrays.items()}
-        return {**found, **{f"{name}.{key}": v for name, own in self.metaseg.items() for key, v in vars(own).items()}}
+        parts = {name: network.arrays for name, network in self.networks.items()}
+        parts |= {name: vars(model) for name, model in self.metaseg.items()}
+        return {f"{name}.{key}": values for name, part in parts.items() for key, values in part.items()}
 
     def about(self) -> dict[str, Any]:
         """All that is no array, as plain JSON."""
@@ -203,22 +205,22 @@ def held_out_scores(
     if method in DIRECT:
         return direct_uncertainties(lesions.columns)[method]
     part = fold_of(patients, folds, learning.seed)
-    found = np.full(len(lesions), np.nan)
+    scores = np.full(len(lesions), np.nan)
     for number in np.unique(part):
         out = part == number
         wrong = lesions.false_positive[~out]
         if 0 < wrong.sum() < len(wrong):
-            found[out] = _trained_score(lesions, ~out, out, method, learning)
-    return found
+            scores[out] = _trained_score(lesions, ~out, out, method, learning)
+    return scores
 
 
 def _trained_score(lesions: LesionSet, inside: np.ndarray, out: np.ndarray, method: Method, how: Learning) -> Floats:
     regression = method.endswith("regression")
     target: np.ndarray = lesions.adjusted_iou if regression else lesions.false_positive
     if method in METASEG:
-        known, asked = ({name: values[part] for name, values in lesions.columns.items()} for part in (inside, out))
+        learnt, judged = ({name: values[part] for name, values in lesions.columns.items()} for part in (inside, out))
         fit = fit_metaseg_regression if regression else fit_metaseg_classification
-        outputs = fit(known, target[inside]).outputs(asked)
+        outputs = fit(learnt, target[inside]).outputs(judged)
     else:
         graphs = [lesions.graphs[lesion] for lesion in np.flatnonzero(inside)]
         trained = train_gcn(graphs, target[inside], "regression" if regression else "classification", how)
@@ -228,19 +230,19 @@ def _trained_score(lesions: LesionSet, inside: np.ndarray, out: np.ndarray, meth
 
 def fold_of(patients: np.ndarray, folds: int, seed: int) -> NDArray[np.int64]:
     """The fold of each lesion: patients are dealt out in the order of a hash, so that none is in two folds."""
-    names, place = np.unique(patients, return_inverse=True)
+    names, patient_of = np.unique(patients, return_inverse=True)
     fold = np.empty(len(names), dtype=np.int64)
     fold[np.argsort(draw_keys(names.tolist(), seed))] = np.arange(len(names)) % folds
-    return fold[place]
+    return fold[patient_of]
 
 
 def calibrate(score: Floats, false_positive: np.ndarray) -> Calibration:
     """Platt's slope and offset from held-out scores; not calibrated where too few lesions of a kind were held out."""
-    known = np.isfinite(score)
-    wrong = false_positive[known]
+    held_out = np.isfinite(score)
+    wrong = false_positive[held_out]
     true, false = int((~wrong).sum()), int(wrong.sum())
     if min(true, false) < FEWEST:
         return Calibration(False, 1.0, 0.0, true, false)
-    slope, offset = platt_scaling(score[known], wrong).tolist()
-    probability = logistic(slope * score[known] + offset)
+    slope, offset = platt_scaling(score[held_out], wrong).tolist()
+    probability = logistic(slope * score[held_out] + offset)
     return Calibration(True, slope, offset, true, false, brier_score(probability, wrong))

@@ -38,24 +38,28 @@ class LesionSet:
     @classmethod
     def joined(cls, sets: Sequence["LesionSet"]) -> "LesionSet":
         """Several sets as one, for instance the validation cases of all folds."""
-        names = [name for name in sets[0].columns if all(name in own.columns for own in sets)]
-        sizes = np.concatenate([np.diff(own.nodes.starts) for own in sets])
-        places = np.concatenate([own.nodes.places for own in sets])
+        names = [name for name in sets[0].columns if all(name in each.columns for each in sets)]
+        sizes = np.concatenate([np.diff(each.nodes.starts) for each in sets])
+        places = np.concatenate([each.nodes.places for each in sets])
         return cls(
-            np.concatenate([own.case for own in sets]),
-            {name: np.concatenate([own.columns[name] for own in sets]) for name in names},
+            np.concatenate([each.case for each in sets]),
+            {name: np.concatenate([each.columns[name] for each in sets]) for name in names},
             LesionNodes(places, np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])),
-            np.concatenate([own.features for own in sets]),
+            np.concatenate([each.features for each in sets]),
         )
 
     def chosen(self, lesions: Sequence[int] | np.ndarray) -> "LesionSet":
         """Some of the lesions, by their places."""
-        own = np.asarray(lesions, dtype=np.int64)
-        sizes = np.diff(self.nodes.starts)[own]
-        rows = np.concatenate([np.arange(*self.nodes.starts[place : place + 2]) for place in own] or [own])
+        positions = np.asarray(lesions, dtype=np.int64)
+        sizes = np.diff(self.nodes.starts)[positions]
+        rows = np.concatenate(
+            [np.arange(*self.nodes.starts[lesion : lesion + 2]) for lesion in positions] or [positions]
+        )
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        columns = {name: values[own] for name, values in self.columns.items()}
-        return LesionSet(self.case[own], columns, LesionNodes(self.nodes.places[rows], starts), self.features[rows])
+        columns = {name: values[positions] for name, values in self.columns.items()}
+        return LesionSet(
+            self.case[positions], columns, LesionNodes(self.nodes.places[rows], starts), self.features[rows]
+        )
 
     def __len__(self) -> int:
         return len(self.case)
@@ -98,8 +102,8 @@ def patients_of(cases: np.ndarray, pattern: str | None, *, strict: bool = True) 
         matched = {case: re.match(pattern, case) for case in np.unique(cases).tolist()}
     except re.error as error:
         raise ConfigError(f"patient {pattern!r} is no regular expression: {error}") from error
-    found = {case: match.group(0) if match else "" for case, match in matched.items()}
-    lost = [case for case, name in found.items() if not name]
+    patients = {case: match.group(0) if match else "" for case, match in matched.items()}
+    lost = [case for case, name in patients.items() if not name]
     if lost and strict:
         raise ConfigError(f"patient {pattern!r} finds no patient in the id {lost[0]!r}: it must match every case")
-    return np.array([found[case] or case for case in cases.tolist()], dtype=np.str_)
+    return np.array([patients[case] or case for case in cases.tolist()], dtype=np.str_)

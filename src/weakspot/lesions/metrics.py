@@ -43,12 +43,12 @@ class RunningSamples:
         if self.count == 0:
             self._begin(probabilities)
         self.count += 1
-        given = probabilities.float()
-        before = self._of_lesion(given).sub_(self._of_lesion(self._mean))
-        self._mean += (given - self._mean).div_(self.count)
-        after = self._of_lesion(given).sub_(self._of_lesion(self._mean))
+        sample = probabilities.float()
+        before = self._of_lesion(sample).sub_(self._of_lesion(self._mean))
+        self._mean += (sample - self._mean).div_(self.count)
+        after = self._of_lesion(sample).sub_(self._of_lesion(self._mean))
         self._squares += before.mul_(after)
-        self._entropy += entropy(given).sub_(self._entropy).div_(self.count)
+        self._entropy += entropy(sample).sub_(self._entropy).div_(self.count)
 
     def _begin(self, probabilities: Tensor) -> None:
         classes = probabilities.shape[1]
@@ -87,8 +87,8 @@ def entropy(probabilities: Tensor) -> Tensor:
     >>> entropy(torch.tensor([[0.5, 0.5], [1.0, 0.0]])).numpy().round(4).tolist()
     [0.6930999755859375, 0.0]
     """
-    found: Tensor = torch.special.xlogy(probabilities, probabilities).sum(1)
-    return found.abs_()  # every term is at most 0, and none shall be −0
+    total: Tensor = torch.special.xlogy(probabilities, probabilities).sum(1)
+    return total.abs_()  # every term is at most 0, and none shall be −0
 
 
 def predicted_confidence_score(mean: Tensor) -> Tensor:

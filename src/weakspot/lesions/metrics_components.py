@@ -23,7 +23,8 @@ DIMENSIONS = (2, 3)
 def lesion_components(mask: np.ndarray, *, smallest: int = 3) -> tuple[Labels, int]:
     """The lesions of a mask as labels 1 … count, 0 elsewhere, in the order of their first voxels; and their count.
 
-    mask: boolean, a slice or a volume. smallest: components of fewer voxels are left out.
+    mask: boolean, a slice or a volume.
+    smallest: components of fewer voxels are left out.
 
     >>> labels, count = lesion_components(np.eye(3, dtype=bool), smallest=1)
     >>> count, labels.diagonal().tolist()
@@ -37,18 +38,18 @@ def lesion_components(mask: np.ndarray, *, smallest: int = 3) -> tuple[Labels, i
     box = _bounding_box(mask)
     if box is None:
         return labels, 0
-    found, count = ndimage.label(mask[box], structure=np.ones((3,) * mask.ndim, dtype=bool), output=np.int32)
-    keep = np.bincount(found.ravel(), minlength=count + 1) >= smallest
+    numbered, count = ndimage.label(mask[box], structure=np.ones((3,) * mask.ndim, dtype=bool), output=np.int32)
+    keep = np.bincount(numbered.ravel(), minlength=count + 1) >= smallest
     keep[0] = False
     new = np.where(keep, np.cumsum(keep), 0).astype(np.int32)
-    labels[box] = new[found]
+    labels[box] = new[numbered]
     return labels, int(keep.sum())
 
 
 def _bounding_box(mask: np.ndarray) -> tuple[slice, ...] | None:
     """The smallest box around what is true; none where nothing is."""
     places = [np.unique(axis) for axis in np.nonzero(mask)]
-    return tuple(slice(own[0], own[-1] + 1) for own in places) if len(places[0]) else None
+    return tuple(slice(along[0], along[-1] + 1) for along in places) if len(places[0]) else None
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def lesion_geometry(labels: Labels, count: int) -> Geometry:
     [[0.0, 0.5], [1.0, 1.0]]
     """
     places = np.nonzero(labels)
-    own = labels[places]
-    voxels = np.bincount(own, minlength=count + 1)[1:]
-    sums = [np.bincount(own, weights=axis, minlength=count + 1)[1:] for axis in places]
+    lesion_of = labels[places]
+    voxels = np.bincount(lesion_of, minlength=count + 1)[1:]
+    sums = [np.bincount(lesion_of, weights=axis, minlength=count + 1)[1:] for axis in places]
     return Geometry(voxels, np.column_stack(sums).reshape(count, labels.ndim) / np.maximum(voxels, 1)[:, None])
 
 

@@ -88,8 +88,12 @@ def _per_tie(counts: Floats, ends: np.ndarray) -> Floats:
 class ScoredFold:
     """The scored lesions of one fold's test cases.
 
-    uncertainty: by method, (lesions,). patient: of each lesion. voxels: its size. patients: all of the fold, those
-    without a lesion too. dice: mean over each patient's cases, NaN where nothing could be compared.
+    uncertainty: by method, (lesions,).
+    false_positive: which lesions are none, (lesions,).
+    patient: of each lesion.
+    voxels: the size of each lesion.
+    patients: all of the fold, also those without a lesion.
+    dice: mean over each patient's cases, NaN where nothing could be compared.
     """
 
     uncertainty: Mapping[str, Floats]
@@ -104,8 +108,10 @@ class ScoredFold:
 class Evaluation:
     """Of each method the mean area over the folds with its interval, its area per fold, and Spearman's ρ with size.
 
-    replicates: the mean areas of resampled patients, the same patients for every method. few: why there are no
-    intervals, empty where there are. An interval that is not known is NaN to NaN.
+    An interval that is not known is NaN to NaN.
+
+    replicates: the mean areas of resampled patients, the same patients for every method.
+    few: why there are no intervals, empty where there are.
     """
 
     area: Mapping[str, float]

@@ -60,26 +60,26 @@ class Listed:
 
     @cached_property
     def _by_case(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        rows: dict[str, list[int]] = {}
         for row, name in enumerate(self.columns["case"]):
-            found.setdefault(name, []).append(row)
-        return found
+            rows.setdefault(name, []).append(row)
+        return rows
 
     def colours(self) -> list[str]:
         """As their outlines have them."""
-        known = self.columns.get(PROBABILITY, [None] * len(self.columns["case"]))
-        values = np.array([np.nan if value is None else value for value in known], dtype=np.float64)
+        column = self.columns.get(PROBABILITY, [None] * len(self.columns["case"]))
+        values = np.array([np.nan if value is None else value for value in column], dtype=np.float64)
         return [_hex(colour) for colour in ramp(values).tolist()]
 
     def probabilities(self, case: str, most: int) -> np.ndarray:
         """Of a false positive, of lesion i at place i − 1; NaN where it is not known."""
-        found = np.full(most, np.nan)
+        probabilities = np.full(most, np.nan)
         if PROBABILITY in self.columns:
             for row in self.rows(case):
                 number, value = self.columns["lesion"][row], self.columns[PROBABILITY][row]
                 if 0 < number <= most:
-                    found[number - 1] = np.nan if value is None else value
-        return found
+                    probabilities[number - 1] = np.nan if value is None else value
+        return probabilities
 
 
 def splits(run: RunReader) -> list[str]:
@@ -96,7 +96,7 @@ def listed(run: RunReader, split: str) -> Listed:
     """The lesions of a split."""
     if split not in splits(run):
         raise NotThereError(f"there are no lesions of a split {split[:80]!r}: ask the question lesions")
-    name = next(_named(own, split) for own in (SCORES, LESIONS) if _named(own, split) in run.names())
+    name = next(_named(finding, split) for finding in (SCORES, LESIONS) if _named(finding, split) in run.names())
     return run.kept(("lesions", split), lambda: Listed.of(run.finding(name)))
 
 
@@ -104,16 +104,16 @@ def volume(run: RunReader, split: str, number: int) -> Volume:
     """A case with its images, opened once; the last few stay open."""
     finding = run.finding(_named(VOLUMES, split))
     opened = run.kept(("volumes", split), dict[int, Volume])
-    found = opened.get(number)
-    if found is not None:
-        return found
+    opened_case = opened.get(number)
+    if opened_case is not None:
+        return opened_case
     if number >= len(case_rows(finding)):
         raise NotThereError(f"there is no case {number}: expected 0 to {len(case_rows(finding)) - 1}")
-    found = open_volume(finding, number)
+    opened_case = open_volume(finding, number)
     while len(opened) >= _OPEN:
         opened.pop(next(iter(opened)), None)
-    opened[number] = found
-    return found
+    opened[number] = opened_case
+    return opened_case
 
 
 def version(run: RunReader, split: str) -> str:
@@ -124,8 +124,8 @@ def version(run: RunReader, split: str) -> str:
 @router.get("", summary="Every lesion, and the cases whose volumes can be looked at.")
 def lesions(run: Chosen, split: Split = "test") -> Response:
     """Columns of the lesions in the order of the Finding; `told` says why there are no slices to show, if so."""
-    own = listed(run, split)
-    columns = {**own.columns, "colour": own.colours()}
+    chosen = listed(run, split)
+    columns = {**chosen.columns, "colour": chosen.colours()}
     legend = [_hex(colour) for colour in ramp(np.linspace(0, 1, _LEGEND)).tolist()]
     return as_json(
         {"splits": splits(run), "split": split, "lesions": columns, "legend": legend, **_volumes(run, split)}
@@ -139,8 +139,8 @@ def _hex(colour: Sequence[int]) -> str:
 def _volumes(run: RunReader, split: str) -> dict[str, Any]:
     name = _named(VOLUMES, split)
     if name not in run.names():
-        told = "The Run has no volumes to show: ask with `lesions: {volumes: true}`, and examine again."
-        return {"cases": [], "told": told, "version": ""}
+        note = "The Run has no volumes to show: ask with `lesions: {volumes: true}`, and examine again."
+        return {"cases": [], "told": note, "version": ""}
     try:
         cases = [row["case"] for row in case_rows(run.finding(name))]
         return {"cases": cases, "told": "", "version": version(run, split)}
@@ -151,9 +151,9 @@ def _volumes(run: RunReader, split: str) -> dict[str, Any]:
 @router.get("/case/{number}", summary="A case: its extent, sequences and lesions.")
 def case(run: Chosen, number: Number, split: Split = "test") -> Response:
     """Of each plane its slices, size in millimetres and the letters at its edges; of each lesion where it is."""
-    opened, own = volume(run, split, number), listed(run, split)
-    rows = own.rows(opened.case)
-    centres = [[own.columns[axis][row] if axis in own.columns else 0.0 for axis in "zyx"] for row in rows]
+    opened, chosen = volume(run, split, number), listed(run, split)
+    rows = chosen.rows(opened.case)
+    centres = [[chosen.columns[axis][row] if axis in chosen.columns else 0.0 for axis in "zyx"] for row in rows]
     return as_json(
         {
             "case": opened.case,
@@ -164,7 +164,7 @@ def case(run: Chosen, number: Number, split: Split = "test") -> Response:
                 for values in opened.per_sequence[2:].T.tolist()
             ],
             "truth": opened.truth is not None,
-            "lesions": [own.columns["lesion"][row] for row in rows],
+            "lesions": [chosen.columns["lesion"][row] for row in rows],
             "places": opened.placed(np.array(centres, dtype=np.float64)),
         }
     )
@@ -172,7 +172,7 @@ def case(run: Chosen, number: Number, split: Split = "test") -> Response:
 
 def _extent(opened: Volume, plane: str) -> dict[str, Any]:
     axis = PLANES.index(plane)
-    rows, columns = (place for place in range(3) if place != axis)
+    rows, columns = (dimension for dimension in range(3) if dimension != axis)
     return {
         "slices": opened.shape[axis],
         "rows": opened.shape[rows],
@@ -208,8 +208,8 @@ def coloured(
     truth: bool = False, line: Annotated[int, Query(ge=1, le=8)] = 1, split: Split = "test", v: Version = "",
 ) -> Response:  # fmt: skip
     """Coloured by the probability of a false positive; those not `below` it dashed, the truth purple."""
-    opened, own = _with_slice(volume(run, split, number), plane, index), listed(run, split)
-    probability = own.probabilities(opened.case, int(opened.numbers.max(initial=0)))
+    opened, chosen = _with_slice(volume(run, split, number), plane, index), listed(run, split)
+    probability = chosen.probabilities(opened.case, int(opened.numbers.max(initial=0)))
     true = opened.true_lesions(plane, index) if truth else None
     layer = outline_layer(opened.labels(plane, index), true, probability, below, (width, height), width=line)
     return picture(quick_png(layer), versioned=v == version(run, split))

@@ -15,8 +15,8 @@ from weakspot.core.source import Source
 from weakspot.core.step import Step
 from weakspot.lesions import outputs as declared
 from weakspot.lesions.analysis import check_alike, fit_finding, ordered, scores_finding
-from weakspot.lesions.case_probes import Gathering, Looking, Sampling
-from weakspot.lesions.cases import Cutting
+from weakspot.lesions.case_probes import CaseProbe, LesionProbe, Sampling
+from weakspot.lesions.cases import LesionDefinition
 from weakspot.lesions.estimates import case_summary
 from weakspot.lesions.gcn import Learning, Readout
 from weakspot.lesions.leakage import check_not_learnt, check_unseen, check_untrained
@@ -25,17 +25,17 @@ from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.looks.dropout import McDropout
 
 
-class Lesions(Gathering):
+class Lesions(LesionProbe):
     """Every lesion a segmentation finds, with its place, its size and how unsure the network is of it.
 
-    Over T samples of the softmax: entropy of the mean, variance over the samples, predicted confidence score (the
+    Over T looks at a case: entropy of the mean softmax, variance over the looks, predicted confidence score (the
     difference of the two largest mean probabilities) and mutual information, as means over the lesion's voxels, and
     log-sums of the first three. A lesion is a 26-connected component of the mean lesion probability above the
     threshold. Where the truth is known, its adjusted IoU (Rottmann et al. 2020), and whether it is a true positive. The
     arrays hold each lesion's graph: the voxels in it and around it, with the features of Lambert et al. 2022.
 
-    look: how samples are drawn; without one, Monte-Carlo dropout with this seed.
-    samples: T, how many of them.
+    look: how a case is looked at; without one, Monte-Carlo dropout with this seed.
+    looks: T, how many looks at each case.
     foreground: the class that is a lesion, or several that are together.
     threshold: above which a voxel's mean probability makes it part of a lesion.
     smallest: the fewest voxels of a lesion; smaller components are left out.
@@ -51,7 +51,7 @@ class Lesions(Gathering):
     outputs = declared.LESIONS
 
     look: Look | None = None
-    samples: int = 20
+    looks: int = 20
     foreground: int | tuple[int, ...] = 1
     threshold: float = 0.5
     smallest: int = 3
@@ -63,7 +63,7 @@ class Lesions(Gathering):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self.manner  # noqa: B018 - refuses what it cannot do
+        self.case_sampling  # noqa: B018 - refuses what it cannot do
 
     @classmethod
     def check_splits(
@@ -74,11 +74,11 @@ class Lesions(Gathering):
             check_untrained(data[split].ids, _trained_on(options, data))
 
     @cached_property
-    def manner(self) -> Sampling:
+    def case_sampling(self) -> Sampling:
         """How cases are looked at and cut."""
         classes = (self.foreground,) if isinstance(self.foreground, int) else tuple(self.foreground)
-        cutting = Cutting(self.threshold, self.smallest, self.dilation, self.least_iou, self.log_epsilon)
-        return Sampling(self.look or McDropout(self.seed), self.samples, classes, cutting, self.standardise)
+        definition = LesionDefinition(self.threshold, self.smallest, self.dilation, self.least_iou, self.log_epsilon)
+        return Sampling(self.look or McDropout(self.seed), self.looks, classes, definition, self.standardise)
 
     def finish(self) -> Finding:
         """The lesions of all cases."""
@@ -87,35 +87,35 @@ class Lesions(Gathering):
         return self.finding(summary=case_summary(table, arrays), table=ordered(table), arrays=arrays)
 
 
-class AsLesions(Looking):
+class SamplingProbe(CaseProbe):
     """What the probes share that look at cases as `Lesions` does."""
 
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cutter  # noqa: B018 - refuses what it cannot do
+        self.lesions_probe  # noqa: B018 - refuses what it cannot do
 
     @cached_property
-    def cutter(self) -> Lesions:
+    def lesions_probe(self) -> Lesions:
         """The probe whose way of looking is taken over."""
         return Lesions(**complete_options(Lesions, self.sampling))
 
     @property
-    def manner(self) -> Sampling:
+    def case_sampling(self) -> Sampling:
         """How cases are looked at and cut."""
-        return self.cutter.manner
+        return self.lesions_probe.case_sampling
 
 
-class Sampled(AsLesions, Gathering):
+class SampledLesionProbe(SamplingProbe, LesionProbe):
     """Gathers the lesions that `Lesions` would find."""
 
     def gathered_lesions(self) -> Finding:
         """The lesions as `Lesions` would give them."""
         table, arrays = self.gathered()
-        return self.cutter.finding(table=table, arrays=arrays)
+        return self.lesions_probe.finding(table=table, arrays=arrays)
 
 
-class LesionFit(Sampled):
+class LesionFit(SampledLesionProbe):
     """A lesion model: graph networks that tell true from false positives, trained on cases with known truth.
 
     Both networks of Lambert et al. 2022, classification and regression, beside the rivals of their Table 2. One method
@@ -181,19 +181,19 @@ class LesionFit(Sampled):
     def wants(self, ids: Sequence[str]) -> None:
         """All cases; those that the network was trained on are refused before anything is computed."""
         if not self.training_cases:
-            check_unseen(ids, self.cutter.trained_on, patient=self.patient)
+            check_unseen(ids, self.lesions_probe.trained_on, patient=self.patient)
 
     def finish(self) -> Finding:
         """The trained methods, and what they say of held-out patients."""
         lesions = LesionSet.of(self.gathered_lesions())
         patients = patients_of(lesions.case, self.patient)
         how: dict[str, Any] = {"method": self.method, "learning": self.learning, "folds": self.folds}
-        how |= {"parameters": self.cutter.parameters(), "patient": self.patient}
+        how |= {"parameters": self.lesions_probe.parameters(), "patient": self.patient}
         model, held_out = fit_lesion_model(lesions, patients, **how)
         return fit_finding(lesions, model, held_out, patients)
 
 
-class Scores(Sampled):
+class Scores(SampledLesionProbe):
     """Which of the lesions are real: every lesion with the probability that it is a false positive.
 
     What a trained lesion model says (Lambert et al. 2022). Where the truth is known, how well it and its rivals tell
@@ -222,7 +222,7 @@ class Scores(Sampled):
     def trained(self) -> LesionModel:
         """The lesion model; an error where its lesions were cut in another way."""
         model = LesionModel.of_finding(self.model)
-        check_alike(model.parameters, self.cutter.parameters())
+        check_alike(model.parameters, self.lesions_probe.parameters())
         return model
 
     @classmethod
@@ -238,7 +238,7 @@ class Scores(Sampled):
 
     def wants(self, ids: Sequence[str]) -> None:
         """All cases, if the model fits them and learnt from others; refused before anything is computed."""
-        check_untrained(ids, self.cutter.trained_on, patient=self.patient)
+        check_untrained(ids, self.lesions_probe.trained_on, patient=self.patient)
         check_not_learnt(ids, self.trained.cases, patient=self.patient or self.trained.patient)
 
     def finish(self) -> Finding:

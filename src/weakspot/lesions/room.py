@@ -32,46 +32,46 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         `LesionFit`.
     All other options are those of `Lesions`.
 
-    >>> [f"{step.probe.__name__} of {step.split}" for step in steps({"fit": "validation", "samples": 5})]
+    >>> [f"{step.probe.__name__} of {step.split}" for step in steps({"fit": "validation", "looks": 5})]
     ['Lesions of test', 'Scores of test']
     """
-    own = dict(options)
-    split, splits, patient = own.pop("fit", None), own.pop("splits", ("test",)), own.pop("patient", None)
-    training, volumes = {name: own.pop(name) for name in OF_FIT if name in own}, own.pop("volumes", False)
-    if "sampling" in own:
-        own["look"] = sampling(own.pop("sampling"), seed=own.get("seed", 0))
-    if "trained_on" in own:
-        own["trained_on"] = case_ids(own["trained_on"])
+    rest = dict(options)
+    split, splits, patient = rest.pop("fit", None), rest.pop("splits", ("test",)), rest.pop("patient", None)
+    training, volumes = {name: rest.pop(name) for name in OF_FIT if name in rest}, rest.pop("volumes", False)
+    if "sampling" in rest:
+        rest["look"] = sampling(rest.pop("sampling"), seed=rest.get("seed", 0))
+    if "trained_on" in rest:
+        rest["trained_on"] = case_ids(rest["trained_on"])
     if isinstance(splits, str) or not all(isinstance(name, str) for name in splits):
         raise ConfigError(f"splits is {shortened(splits)}: expected a list of splits, such as [validation, test]")
-    found = [Step.of(Lesions, split=name, **own) for name in splits]
-    found += [_volumes(volumes, name, own) for name in splits if volumes is not False]
+    planned = [Step.of(Lesions, split=name, **rest) for name in splits]
+    planned += [_volumes(volumes, name, rest) for name in splits if volumes is not False]
     if split is None:
         if training:
             raise ConfigError(f"{next(iter(training))} says how to fit a lesion model: say on which split with fit")
-        return found
+        return planned
     check_split(split, training_cases=bool(training.get("training_cases")))
-    shared = {"sampling": own, "patient": patient}
+    shared = {"sampling": rest, "patient": patient}
     model = Step.of(LesionFit, split=split, **shared, **training)
     scores = Step(Scores, {**Step.of(Scores, **shared).options}, "test", {"model": model})
-    return [*found, scores]
+    return [*planned, scores]
 
 
-def _volumes(given: Any, split: str, sampling: Mapping[str, Any]) -> Step:
-    if not isinstance(given, bool | Mapping):
-        raise ConfigError(f"volumes is {shortened(given)}: expected true, or options such as {{sequences: [0]}}")
-    return Step.of(CaseVolumes, split=split, sampling=sampling, **({} if isinstance(given, bool) else given))
+def _volumes(options: Any, split: str, sampling: Mapping[str, Any]) -> Step:
+    if not isinstance(options, bool | Mapping):
+        raise ConfigError(f"volumes is {shortened(options)}: expected true, or options such as {{sequences: [0]}}")
+    return Step.of(CaseVolumes, split=split, sampling=sampling, **({} if isinstance(options, bool) else options))
 
 
-def case_ids(given: Any) -> tuple[str, ...]:
+def case_ids(cases: Any) -> tuple[str, ...]:
     """Ids of cases: a list, or a file with one in each line."""
-    if isinstance(given, list | tuple):
-        return tuple(map(str, given))
-    if not isinstance(given, str | Path):
-        raise ConfigError(f"trained_on is {shortened(given)}: expected a list of ids, or a file with one in each line")
+    if isinstance(cases, list | tuple):
+        return tuple(map(str, cases))
+    if not isinstance(cases, str | Path):
+        raise ConfigError(f"trained_on is {shortened(cases)}: expected a list of ids, or a file with one in each line")
     try:
-        lines = read_lines(given)
+        lines = read_lines(cases)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"trained_on: cannot read {given}: {reason}; give a file with one id in each line") from error
+        raise ConfigError(f"trained_on: cannot read {cases}: {reason}; give a file with one id in each line") from error
     return tuple(line.strip() for line in lines if line.strip())

@@ -27,10 +27,10 @@ _WHITE, _BLACK, _INK = (255, 255, 255), (0, 0, 0), (40, 40, 40)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownLesion:
     """One lesion to show: its number in the labels, the place to cut through (z, y, x), and the line above it."""
 
-    lesion: int
+    number: int
     centre: tuple[float, float, float]
     title: str
 
@@ -39,9 +39,11 @@ class Shown:
 class Scene:
     """What all slices of a case are cut from.
 
-    image: one sequence (z, y, x). labels: the lesions, 0 where there is none. probability: of a false positive, of
-    lesion i at place i − 1; NaN where it is not known. spacing: millimetres along z, y, x. oriented: whether the axes
-    are known to be RAS, so that letters may say so.
+    image: one sequence (z, y, x).
+    labels: the lesions, 0 where there is none.
+    probability: of a false positive, of lesion i at position i − 1; NaN where it is not known.
+    spacing: millimetres along z, y, x.
+    oriented: whether the axes are known to be RAS, so that letters may say so.
     """
 
     image: np.ndarray
@@ -65,14 +67,14 @@ def ramp(probability: np.ndarray) -> np.ndarray:
     >>> ramp(np.array([0.0, 0.5, 1.0, np.nan])).tolist()
     [[86, 180, 233], [240, 228, 66], [213, 94, 0], [220, 220, 220]]
     """
-    given = np.asarray(probability, dtype=np.float64)
-    place = np.clip(np.nan_to_num(given), 0, 1)
+    values = np.asarray(probability, dtype=np.float64)
+    position = np.clip(np.nan_to_num(values), 0, 1)
     stops = np.array([SKY, YELLOW, VERMILION], dtype=np.float64)
-    mixed = np.stack([np.interp(place, [0, 0.5, 1], stops[:, channel]) for channel in range(3)], -1)
-    return np.where(np.isnan(given)[..., None], UNKNOWN, mixed.round()).astype(np.uint8)
+    mixed = np.stack([np.interp(position, [0, 0.5, 1], stops[:, channel]) for channel in range(3)], -1)
+    return np.where(np.isnan(values)[..., None], UNKNOWN, mixed.round()).astype(np.uint8)
 
 
-def slice_sheet(scene: Scene, shown: Sequence[Shown], *, height: int = 300) -> np.ndarray:
+def slice_sheet(scene: Scene, shown: Sequence[ShownLesion], *, height: int = 300) -> np.ndarray:
     """A row of three planes per lesion, with a legend below; uint8 (height, width, 3).
 
     height: pixels of the longest side of the volume, without the even background around it.
@@ -80,7 +82,7 @@ def slice_sheet(scene: Scene, shown: Sequence[Shown], *, height: int = 300) -> n
     scene, shown = _cropped(scene, shown)
     scale = height / max(np.multiply(scene.image.shape, scene.spacing))
     window = intensity_window(scene.image)
-    rows = [_row(scene, own, scale, window) for own in shown]
+    rows = [_row(scene, lesion, scale, window) for lesion in shown]
     width = max([row.width for row in rows], default=3 * height)
     legend = _legend(width)
     sheet = Image.new("RGB", (width, sum(row.height for row in rows) + legend.height), _WHITE)
@@ -91,7 +93,7 @@ def slice_sheet(scene: Scene, shown: Sequence[Shown], *, height: int = 300) -> n
     return np.asarray(sheet)
 
 
-def _cropped(scene: Scene, shown: Sequence[Shown]) -> tuple[Scene, list[Shown]]:
+def _cropped(scene: Scene, shown: Sequence[ShownLesion]) -> tuple[Scene, list[ShownLesion]]:
     """Without the background that has everywhere the value of the first voxel, as in images without a skull."""
     from scipy import ndimage  # takes long to load, and the viewer does without
 
@@ -99,12 +101,12 @@ def _cropped(scene: Scene, shown: Sequence[Shown]) -> tuple[Scene, list[Shown]]:
     if not inside.any():
         return scene, list(shown)
     box = ndimage.find_objects(inside.astype(np.int8))[0]
-    moved = [replace(own, centre=_less(own.centre, box)) for own in shown]
+    moved = [replace(lesion, centre=_less(lesion.centre, box)) for lesion in shown]
     return replace(scene, image=scene.image[box], labels=scene.labels[box]), moved
 
 
-def _less(place: Sequence[float], box: Sequence[slice]) -> tuple[float, float, float]:
-    z, y, x = (float(own - side.start) for own, side in zip(place, box, strict=True))
+def _less(centre: Sequence[float], box: Sequence[slice]) -> tuple[float, float, float]:
+    z, y, x = (float(along - side.start) for along, side in zip(centre, box, strict=True))
     return z, y, x
 
 
@@ -115,8 +117,8 @@ def plane(volume: np.ndarray, name: str, centre: Sequence[float]) -> np.ndarray:
     [[3, 2], [1, 0]]
     """
     axis = PLANES.index(name)
-    place = int(np.clip(round(float(centre[axis])), 0, volume.shape[axis] - 1))
-    return np.asarray(np.take(volume, place, axis)[::-1, ::-1])
+    index = int(np.clip(round(float(centre[axis])), 0, volume.shape[axis] - 1))
+    return np.asarray(np.take(volume, index, axis)[::-1, ::-1])
 
 
 def intensity_window(image: np.ndarray) -> tuple[float, float]:
@@ -149,18 +151,21 @@ def outline_layer(
 ) -> np.ndarray:
     """Outlines alone, to be laid over a slice: uint8 (height, width, 4), transparent between them.
 
-    labels: of a slice, as `plane` cuts it; probability: as in `Scene`. Lesions whose probability is not below `below`
-    are dropped: dashed in grey and black; those without one are kept. truth: where true lesions are, in purple below
-    the others. size: of the layer, (width, height). width: of the lines, in pixels.
+    labels: of a slice, as `plane` cuts it.
+    truth: where true lesions are, in purple below the others.
+    probability: as in `Scene`.
+    below: lesions whose probability is not below this are dashed in grey and black; those without one are kept.
+    size: of the layer, (width, height).
+    width: of the lines, in pixels.
     """
     layer = np.zeros((size[1], size[0], 4), dtype=np.uint8)
     if truth is not None:
         layer[_thick(enlarged_labels(truth, size), width)] = (*TRUTH, 255)
     large = enlarged_labels(labels, size)
     rows, columns = np.nonzero(_thick(large, width))
-    own = large[rows, columns] - 1
+    lesion = large[rows, columns] - 1
     dashed = np.where(((rows + columns) // _DASH % 2 == 0)[:, None], UNKNOWN, _BLACK)
-    layer[rows, columns, :3] = np.where((probability >= below)[own][:, None], dashed, ramp(probability)[own])
+    layer[rows, columns, :3] = np.where((probability >= below)[lesion][:, None], dashed, ramp(probability)[lesion])
     layer[rows, columns, 3] = 255
     return layer
 
@@ -183,24 +188,28 @@ def _thick(labels: np.ndarray, width: int) -> np.ndarray:
     return edge
 
 
-def _panel(scene: Scene, name: str, own: Shown, scale: float, window: tuple[float, float]) -> Image.Image:
+def _panel(scene: Scene, name: str, lesion: ShownLesion, scale: float, window: tuple[float, float]) -> Image.Image:
     axis = PLANES.index(name)
-    rows, columns = (side * scale for place, side in enumerate(scene.spacing) if place != axis)
-    grey, labels = plane(scene.image, name, own.centre), plane(scene.labels, name, own.centre)
+    rows, columns = (side * scale for dimension, side in enumerate(scene.spacing) if dimension != axis)
+    grey, labels = plane(scene.image, name, lesion.centre), plane(scene.labels, name, lesion.centre)
     size = (max(1, round(grey.shape[1] * columns)), max(1, round(grey.shape[0] * rows)))
     pixels = Image.fromarray(levels(grey, window)).resize(size, Image.Resampling.BILINEAR).convert("L").convert("RGB")
     picture, large = np.array(pixels), enlarged_labels(labels, size)
     edge = outlines(large)
     picture[edge] = ramp(scene.probability)[large[edge] - 1]
     panel = Image.fromarray(picture)
-    _marks(panel, scene, name, own)
+    _marks(panel, scene, name, lesion)
     return panel
 
 
-def _marks(panel: Image.Image, scene: Scene, name: str, own: Shown) -> None:
+def _marks(panel: Image.Image, scene: Scene, name: str, lesion: ShownLesion) -> None:
     """Ticks at the borders that lead to the lesion, and letters that say where the patient's sides are."""
     draw, axis = ImageDraw.Draw(panel), PLANES.index(name)
-    row, column = (1 - (own.centre[place] + 0.5) / scene.image.shape[place] for place in range(3) if place != axis)
+    row, column = (
+        1 - (lesion.centre[dimension] + 0.5) / scene.image.shape[dimension]
+        for dimension in range(3)
+        if dimension != axis
+    )
     x, y, (width, height) = column * panel.width, row * panel.height, panel.size
     for line in ((x, 0, x, _TICK), (x, height - _TICK, x, height), (0, y, _TICK, y), (width - _TICK, y, width, y)):
         draw.line(line, fill=_WHITE)
@@ -211,16 +220,16 @@ def _marks(panel: Image.Image, scene: Scene, name: str, own: Shown) -> None:
             draw.text((at_x, at_y), letter, _WHITE, _font(), anchor, stroke_width=3, stroke_fill=_BLACK)
 
 
-def _row(scene: Scene, own: Shown, scale: float, window: tuple[float, float]) -> Image.Image:
-    panels = [_panel(scene, name, own, scale, window) for name in PLANES]
+def _row(scene: Scene, lesion: ShownLesion, scale: float, window: tuple[float, float]) -> Image.Image:
+    panels = [_panel(scene, name, lesion, scale, window) for name in PLANES]
     tallest = max(panel.height for panel in panels)
     width = sum(panel.width + _GAP for panel in panels) + _GAP
     row = Image.new("RGB", (width, tallest + _TITLE + _GAP), _WHITE)
-    known = own.lesion <= len(scene.probability)
-    colour = ramp(np.array([scene.probability[own.lesion - 1] if known else np.nan]))[0]
+    listed = lesion.number <= len(scene.probability)
+    colour = ramp(np.array([scene.probability[lesion.number - 1] if listed else np.nan]))[0]
     draw = ImageDraw.Draw(row)
     draw.rectangle((_GAP, 5, _GAP + 12, 17), fill=tuple(colour.tolist()), outline=_INK)
-    draw.text((_GAP + 20, 3), own.title, fill=_INK, font=_font())
+    draw.text((_GAP + 20, 3), lesion.title, fill=_INK, font=_font())
     left = _GAP
     for panel in panels:
         row.paste(panel, (left, _TITLE))

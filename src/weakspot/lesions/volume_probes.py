@@ -15,7 +15,7 @@ from weakspot.lesions import outputs as declared
 from weakspot.lesions.case_probes import spacing_of
 from weakspot.lesions.metrics import VoxelMaps
 from weakspot.lesions.metrics_components import lesion_components
-from weakspot.lesions.probes import AsLesions
+from weakspot.lesions.probes import SamplingProbe
 from weakspot.lesions.slices import intensity_window
 from weakspot.lesions.volumes import COLUMNS, PER_SEQUENCE, sixteen_bits
 
@@ -25,7 +25,7 @@ _LOOKED_AT = 1 << 20
 """Voxels of a sequence by which its window is chosen, evenly over the volume."""
 
 
-class CaseVolumes(AsLesions):
+class CaseVolumes(SamplingProbe):
     """The cases to look at: their images, the lesions found in them and, where it is known, the truth.
 
     For the viewer, which shows slices of nothing but what the Run holds. Lesions are cut as in `Lesions` (Lambert et
@@ -41,21 +41,23 @@ class CaseVolumes(AsLesions):
     sequences: tuple[int, ...] = ()
 
     images = Rows()
-    found = Rows()
+    lesion_voxels = Rows()
     true = Rows()
     cases = Rows()
 
-    def keep(self, batch: Batch, maps: VoxelMaps, place: int) -> None:
+    def keep(self, batch: Batch, maps: VoxelMaps, index: int) -> None:
         """Keep one case; a slice counts as a volume of one."""
-        case, cutting = batch.ids[place], self.manner.cutting
-        lesion = maps.lesion[place].cpu().numpy()
-        labels, _ = lesion_components(lesion > cutting.threshold, smallest=cutting.smallest)
-        truth, spacing = self.truth(batch, place, lesion.ndim), spacing_of(batch, place, lesion.ndim)
+        case, definition = batch.ids[index], self.case_sampling.definition
+        lesion = maps.lesion[index].cpu().numpy()
+        labels, _ = lesion_components(lesion > definition.threshold, smallest=definition.smallest)
+        truth, spacing = self.truth(batch, index, lesion.ndim), spacing_of(batch, index, lesion.ndim)
         if tuple(batch.inputs.shape[2:]) != lesion.shape:
             raise DataError(f"the image has shape {tuple(batch.inputs.shape[2:])}, the segmentation {lesion.shape}")
-        numbers = self._image(case, batch.inputs[place])
+        numbers = self._image(case, batch.inputs[index])
         places = np.flatnonzero(labels)
-        self.found.append([case] * len(places), voxel=np.stack([places, labels.ravel()[places]], 1).astype(np.uint32))
+        self.lesion_voxels.append(
+            [case] * len(places), voxel=np.stack([places, labels.ravel()[places]], 1).astype(np.uint32)
+        )
         true = np.flatnonzero(truth) if truth is not None else np.empty(0)
         self.true.append([case] * len(true), place=true.astype(np.uint32))
         shape = (1,) * (3 - lesion.ndim) + lesion.shape
@@ -64,23 +66,23 @@ class CaseVolumes(AsLesions):
             [case],
             shape=np.array([shape]),
             spacing=np.array([sides], dtype=np.float64),
-            axes=_letters(batch, place),
+            axes=_letters(batch, index),
             truth=np.array([truth is not None]),
             numbers=numbers[None],
         )
 
     def _image(self, case: str, inputs: torch.Tensor) -> np.ndarray:
         """Keep the image block by block; what `PER_SEQUENCE` names of each sequence, shape (6, sequences)."""
-        told, parts = [], []
+        per_sequence, parts = [], []
         for image in self._chosen(inputs.cpu().numpy()):
             stored, scale, offset = sixteen_bits(image)
             step = max(1, image.size // _LOOKED_AT)
-            told.append((scale, offset, *intensity_window(image.ravel()[::step]), image.min(), image.max()))
+            per_sequence.append((scale, offset, *intensity_window(image.ravel()[::step]), image.min(), image.max()))
             parts.append(stored.ravel())
         flat = np.concatenate(parts)
         flat = np.pad(flat, (0, -len(flat) % BLOCK)).reshape(-1, BLOCK)
         self.images.append([case] * len(flat), voxels=flat)
-        return np.array(told, dtype=np.float64).T
+        return np.array(per_sequence, dtype=np.float64).T
 
     def _chosen(self, image: np.ndarray) -> np.ndarray:
         if any(not 0 <= number < len(image) for number in self.sequences):
@@ -91,19 +93,19 @@ class CaseVolumes(AsLesions):
         """The cases in the order of their ids; their arrays stay on disk."""
         cases, ids = self.cases.read(), self.setting.ids
         order = sorted(range(cases.count), key=lambda row: ids[int(cases["sample"][row])])
-        images, found, true = (
+        images, lesion_voxels, true = (
             _by_case(*read) for read in (
-                (self.images.read(), "voxels"), (self.found.read(), "voxel"), (self.true.read(), "place"),
+                (self.images.read(), "voxels"), (self.lesion_voxels.read(), "voxel"), (self.true.read(), "place"),
             )
         )  # fmt: skip
         arrays: dict[str, np.ndarray] = {}
         for number, row in enumerate(order):
-            own, shape = int(cases["sample"][row]), tuple(cases["shape"][row].tolist())
+            sample, shape = int(cases["sample"][row]), tuple(cases["shape"][row].tolist())
             volume = (cases["numbers"].shape[2], *shape)
-            arrays[f"image_{number:04d}"] = images[own].reshape(-1)[: np.prod(volume)].reshape(volume)
-            arrays[f"lesions_{number:04d}"] = found.get(own, np.empty((0, 2), dtype=np.uint32))
-            arrays[f"truth_{number:04d}"] = true.get(own, np.empty(0, dtype=np.uint32))
-        arrays |= {name: cases["numbers"][order, place] for place, name in enumerate(PER_SEQUENCE)}
+            arrays[f"image_{number:04d}"] = images[sample].reshape(-1)[: np.prod(volume)].reshape(volume)
+            arrays[f"lesions_{number:04d}"] = lesion_voxels.get(sample, np.empty((0, 2), dtype=np.uint32))
+            arrays[f"truth_{number:04d}"] = true.get(sample, np.empty(0, dtype=np.uint32))
+        arrays |= {name: cases["numbers"][order, number] for number, name in enumerate(PER_SEQUENCE)}
         size = sum(array.nbytes for array in arrays.values())
         summary = {
             "cases": Estimate(len(order), about="cases that can be looked at"),
@@ -128,12 +130,12 @@ def _by_case(rows: RowTable, column: str) -> dict[int, np.ndarray]:
 def _parts(rows: RowTable, column: str) -> Iterator[tuple[int, np.ndarray]]:
     if column in rows:
         for samples, values in zip(rows.blocks("sample"), rows.blocks(column), strict=True):
-            own, starts = np.unique(samples, return_index=True)
-            yield from zip(own.tolist(), np.split(values, starts[1:]), strict=True)
+            cases, starts = np.unique(samples, return_index=True)
+            yield from zip(cases.tolist(), np.split(values, starts[1:]), strict=True)
 
 
-def _letters(batch: Batch, place: int) -> np.ndarray:
+def _letters(batch: Batch, index: int) -> np.ndarray:
     """Where x, y and z point to by the metadata `axes`, as numbers of letters; spaces where that is not known."""
-    known = (batch.metadata or {}).get("axes")
-    text = "" if known is None else str(known[place])
+    axes = (batch.metadata or {}).get("axes")
+    text = "" if axes is None else str(axes[index])
     return np.frombuffer(f"{text if len(text) == 3 and text.isascii() else '':3}".encode(), dtype=np.uint8)[None]

@@ -59,17 +59,20 @@ def turns(axes: str) -> tuple[list[int], list[bool]]:
     (([0, 1, 2], [False, True, True]), ([1, 2, 0], [False, True, False]))
     """
     letters = known_axes(axes)[::-1] or "SAR"
-    order = [next(place for place, letter in enumerate(letters) if letter in way) for way in _WAYS]
-    return order, [letters[place] == way[1] for place, way in zip(order, _WAYS, strict=True)]
+    order = [next(position for position, letter in enumerate(letters) if letter in way) for way in _WAYS]
+    return order, [letters[position] == way[1] for position, way in zip(order, _WAYS, strict=True)]
 
 
 @dataclass(frozen=True)
 class Volume:
     """One case, turned to RAS where its axes are known.
 
-    image: (sequences, z, y, x), mapped from the disk. voxels: (voxels, 3), those that belong to a lesion, and `numbers`
-    which one. truth: (voxels, 3) of the true lesions, None where they are not known. spacing: millimetres along z, y,
-    x. axes: where x, y and z of the kept array point to, empty where that is not known.
+    image: (sequences, z, y, x), mapped from the disk.
+    voxels: (voxels, 3), those that belong to a lesion.
+    numbers: the number of the lesion that each voxel belongs to.
+    truth: (voxels, 3) of the true lesions, None where they are not known.
+    spacing: millimetres along z, y, x.
+    axes: where x, y and z of the kept array point to, empty where that is not known.
     """
 
     case: str
@@ -115,11 +118,11 @@ class Volume:
 
     def _slice(self, voxels: np.ndarray, values: np.ndarray, plane: str, index: int) -> NDArray[np.int32]:
         axis = PLANES.index(plane)
-        rows, columns = (place for place in range(3) if place != axis)
-        own = np.flatnonzero(voxels[:, axis] == index)
-        found = np.zeros((self.shape[rows], self.shape[columns]), dtype=np.int32)
-        found[voxels[own, rows], voxels[own, columns]] = values[own]
-        return found[::-1, ::-1]
+        rows, columns = (dimension for dimension in range(3) if dimension != axis)
+        here = np.flatnonzero(voxels[:, axis] == index)
+        labels = np.zeros((self.shape[rows], self.shape[columns]), dtype=np.int32)
+        labels[voxels[here, rows], voxels[here, columns]] = values[here]
+        return labels[::-1, ::-1]
 
 
 def open_volume(finding: Finding, number: int) -> Volume:
@@ -136,9 +139,9 @@ def _opened(finding: Finding, number: int) -> Volume:
     image = finding.arrays[f"image_{number:04d}"]
     if image.dtype != np.int16 or image.ndim != 4 or image.shape[1:] != shape or 0 in shape:
         raise ValueError(f"its image is {image.dtype} {image.shape}, expected int16 (sequences, {shape})")
-    found = np.asarray(finding.arrays[f"lesions_{number:04d}"], dtype=np.int64).reshape(-1, 2)
-    if len(found) and not 0 < found[:, 1].min() <= found[:, 1].max() <= len(found):
-        raise ValueError(f"its lesions have numbers from {found[:, 1].min()} to {found[:, 1].max()}")
+    pairs = np.asarray(finding.arrays[f"lesions_{number:04d}"], dtype=np.int64).reshape(-1, 2)
+    if len(pairs) and not 0 < pairs[:, 1].min() <= pairs[:, 1].max() <= len(pairs):
+        raise ValueError(f"its lesions have numbers from {pairs[:, 1].min()} to {pairs[:, 1].max()}")
     truth = finding.arrays[f"truth_{number:04d}"] if row["truth"] else None
     per_sequence = np.stack([finding.arrays[name][number] for name in PER_SEQUENCE]).astype(np.float64)
     if per_sequence.shape != (len(PER_SEQUENCE), len(image)) or not np.isfinite(per_sequence).all():
@@ -146,8 +149,8 @@ def _opened(finding: Finding, number: int) -> Volume:
     kept = Volume(
         case=str(row["case"]),
         image=image,
-        voxels=_voxels(found[:, 0], shape),
-        numbers=found[:, 1],
+        voxels=_voxels(pairs[:, 0], shape),
+        numbers=pairs[:, 1],
         truth=None if truth is None else _voxels(np.asarray(truth, dtype=np.int64), shape),
         spacing=tuple(_length(row[f"spacing_{axis}"]) for axis in "zyx"),  # type: ignore[arg-type]
         axes=known_axes(str(row["axes"])),
@@ -176,10 +179,10 @@ def _turned(kept: Volume) -> Volume:
     """The same case in RAS; the image is a view, nothing of it is read."""
     order, turned = turns(kept.axes)
     way = [slice(None, None, -1 if back else None) for back in turned]
-    z, y, x = (kept.spacing[place] for place in order)
+    z, y, x = (kept.spacing[position] for position in order)
     return replace(
         kept,
-        image=kept.image.transpose(0, *(1 + place for place in order))[(slice(None), *way)],
+        image=kept.image.transpose(0, *(1 + position for position in order))[(slice(None), *way)],
         voxels=_moved(kept, kept.voxels, order, turned),
         truth=None if kept.truth is None else _moved(kept, kept.truth, order, turned),
         spacing=(z, y, x),
@@ -188,5 +191,5 @@ def _turned(kept: Volume) -> Volume:
 
 def _moved(kept: Volume, voxels: np.ndarray, order: list[int], turned: list[bool]) -> NDArray[np.int32]:
     moved = voxels[:, order]
-    last = np.array([kept.shape[place] - 1 for place in order], dtype=np.int32)
+    last = np.array([kept.shape[position] - 1 for position in order], dtype=np.int32)
     return np.asarray(np.where(turned, last - moved, moved), dtype=np.int32)
