@@ -17,7 +17,13 @@ NUMBERS = {
     "area_of_best_rival": "area_of_best_baseline",
 }
 """Numbers of summaries that had another name in version 1."""
-ARRAYS = {"answer": "prediction", "leaning": "soft_confusion", "leaning_bias": "soft_confusion_bias"}
+ARRAYS = {
+    "reliability_said": "reliability_predicted",
+    "reliability_found": "reliability_observed",
+    "answer": "prediction",
+    "leaning": "soft_confusion",
+    "leaning_bias": "soft_confusion_bias",
+}
 COLUMNS = {
     "predicted": "prediction",
     "answer": "prediction",

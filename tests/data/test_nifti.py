@@ -209,14 +209,15 @@ def test_damaged_cases_can_be_left_out_of_an_examination(tmp_path):
     assert finding.table["id"].to_pylist() == ["a"]
 
 
-def test_unknown_orientation_is_not_turned(tmp_path):
+@pytest.mark.parametrize("orientation", ["file", "RAS"])
+def test_a_file_without_orientation_is_refused(tmp_path, orientation):
     made = data_set(tmp_path, cases=("a",), sequences=1)
     image = nibabel.Nifti1Image(made["a_0000"], None)
     image.header.set_sform(None, 0)
     image.header.set_qform(None, 0)
     nibabel.save(image, tmp_path / "imagesTr" / "a_0000.nii.gz")
-    with pytest.raises(BadSample, match="does not say how it is oriented"):
-        NiftiFolder(tmp_path, orientation="RAS").read(np.array([0]))
+    with pytest.raises(BadSample, match=r"case a: a_0000\.nii\.gz does not say where its axes point to"):
+        NiftiFolder(tmp_path, orientation=orientation).read(np.array([0]))
 
 
 def test_shapes_that_cannot_share_a_batch(tmp_path):

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from tests.references import lesions as reference
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.lesions.estimates import brier_estimate, dice_estimate
+from weakspot.lesions.estimates import (
+    brier_estimate,
+    calibration_note,
+    case_summary,
+    dice_estimate,
+    patient_calibration,
+)
+from weakspot.lesions.lesion_model import calibrate
 from weakspot.lesions.metrics_evaluation import ScoredFold, accuracy_confidence, evaluate, mean_dice, weighted_areas
 from weakspot.statistics.ranking import auroc
 
@@ -158,3 +165,43 @@ def test_dice_leaves_out_patients_without_any():
 def test_nothing_to_evaluate_is_refused():
     with pytest.raises(ConfigError, match="at least one fold"):
         evaluate([])
+
+
+def test_calibration_of_each_patient_beside_the_share_of_all():
+    probability = np.array([0.1, 0.3, 0.9, 0.8, 0.9])
+    wrong = np.array([False, True, True, False, False])
+    patients = np.array(["b", "b", "b", "a", "a"])
+    summary, arrays = patient_calibration(probability, wrong, patients)
+    assert arrays["patients"].tolist() == ["a", "b"] and arrays["patient_lesions"].tolist() == [2, 3]
+    assert arrays["patient_expected"] == pytest.approx([1.7, 1.3])
+    assert arrays["patient_false_positives"].tolist() == [0, 2]
+    assert arrays["patient_brier"] == pytest.approx([(0.64 + 0.81) / 2, (0.01 + 0.49 + 0.01) / 3])
+    assert arrays["patient_brier_of_share"] == pytest.approx([0.16, (0.16 + 0.36 + 0.36) / 3])
+    assert summary["brier_of_share"].value == pytest.approx(0.24)
+    assert summary["patients_worse_than_share"].value == 1  # patient a
+    assert patient_calibration(probability[:0], wrong[:0], patients[:0]) == ({}, {})
+
+
+def test_scores_that_rank_the_wrong_way_round_give_no_probability():
+    score = np.linspace(-1, 1, 40)
+    wrong = score + 0.4 * np.sin(9 * score) > 0
+    good, bad = calibrate(score, wrong), calibrate(-score, wrong)
+    assert good.calibrated and good.area > 0.8 and bad.area == pytest.approx(1 - good.area)
+    assert calibration_note(good).endswith(f"of held-out patients, with an area of {good.area:.2f} where 0.5 is chance")
+    assert not bad.calibrated and np.isnan(bad.probability(score)).all()
+    assert "a higher score did not mean more false positives" in calibration_note(bad)
+    few = calibrate(score[:12], wrong[:12])
+    assert not few.calibrated and few.area is None and calibration_note(few).startswith("too few (")
+
+
+def test_dice_is_of_patients_where_they_are_named():
+    table = {"voxels": np.ones(4), "true_positive": np.array([True, True, False, True])}
+    arrays = {
+        "case_lesions": np.array([1, 1, 2]),
+        "case_missed_lesions": np.zeros(3),
+        "case_dice": np.array([0, 1, 1.0]),
+    }
+    by_case, by_patient = case_summary(table, arrays), case_summary(table, arrays, np.array(["p1", "p1", "p2"]))
+    assert by_case["dice"].value == pytest.approx(2 / 3) and "over the cases" in by_case["dice"].about
+    assert by_patient["dice"].value == 0.75 and "over the patients" in by_patient["dice"].about
+    assert by_patient["patients"].value == 2 and by_patient["cases"].value == 3 and "patients" not in by_case

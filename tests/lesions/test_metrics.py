@@ -71,5 +71,5 @@ def test_what_cannot_be_measured_is_refused():
         RunningSamples((1,)).add(torch.ones(1, 1, 2, 2))
     with pytest.raises(ConfigError, match=r"lesion classes are \[2\], and the model knows 0 to 1"):
         RunningSamples((2,)).add(torch.ones(1, 2, 2, 2))
-    with pytest.raises(DataError, match="no sample"):
+    with pytest.raises(DataError, match="no look"):
         RunningSamples((1,)).maps()

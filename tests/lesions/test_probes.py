@@ -220,7 +220,7 @@ def test_too_few_lesions_give_ranks_and_say_so():
     told = calibrate(np.linspace(-1, 1, 25), np.arange(25) < 9)
     assert not told.calibrated and told.false == 9
     assert np.isnan(told.probability(np.zeros(3))).all()
-    assert calibrate(np.linspace(-1, 1, 25), np.arange(25) < 10).calibrated
+    assert calibrate(np.linspace(-1, 1, 25), np.arange(25) >= 15).calibrated
 
 
 @pytest.mark.parametrize("method", ["entropy_mean", "metaseg_classification", "metaseg_regression", "gcn_regression"])

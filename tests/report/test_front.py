@@ -298,14 +298,15 @@ def test_lesions_are_drawn():
     share = np.linspace(0, 1, 5)
     arrays = {"curve_false_positives": share, "curve_true_positives": np.stack([np.sqrt(share), share])}
     arrays |= {
-        "reliability_said": share,
-        "reliability_found": share**2,
-        "reliability_lesions": np.array([0, 1, 1, 1, 1]),
+        "reliability_predicted": share,
+        "reliability_observed": np.array([np.nan, 0.0, 0.25, 1.0, 1.0]),
+        "reliability_lesions": np.array([0, 1, 100, 1, 1]),
     }
     drawn = [figure.svg for figure in figures(made("lesions.evaluation", table=table, arrays=arrays), [])]
     drawn += [figure.svg for figure in figures(made("lesions.lesion_fit", arrays=arrays), [])]
     assert len(drawn) == 3 and all("<svg" in svg for svg in drawn)
-    assert "GCN" in drawn[0] and "perfectly calibrated" in drawn[2]
+    assert "GCN" in drawn[0] and ">50\xa0% (n = 100)</text>" in drawn[2] and "n = 0" not in drawn[2]
+    assert drawn[2].count("marked") == 1  # of 100 lesions with 50 % a quarter is false; single lesions say nothing
 
 
 def test_what_the_members_of_clusters_share_is_a_matrix_of_clusters_by_parameters():

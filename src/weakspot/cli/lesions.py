@@ -1,4 +1,4 @@
-"""`weakspot lesions`: from sampled segmentations to lesions, to a model of which are real, and to what it is worth."""
+"""`weakspot lesions`: find lesions, train a model that says which are real, and measure how well it does."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 app = typer.Typer(cls=question("sample"))
 app.command("sample", help=asking_alone("lesions"))(ask_command("lesions"))
 
-RunFolders = Annotated[list[Path], typer.Argument(help="The folders of one Run or several, one per fold.")]
+RunFolders = Annotated[list[Path], typer.Argument(help="The folder of the Run, or several, one per fold.")]
 Patient = Annotated[
     str | None,
-    typer.Option(help="A pattern that names the patient at the beginning of a case's id; else each case is one."),
+    typer.Option(help="A pattern for the patient at the beginning of a case's id; without it each case is a patient."),
 ]
 
 
@@ -28,23 +28,24 @@ Patient = Annotated[
 def fit(
     runs: RunFolders,
     output: Annotated[Path, typer.Option(help="The folder to write the lesion model to.")] = Path("lesion-model"),
-    split: Annotated[str, typer.Option(help="Whose lesions to learn from.")] = "validation",
-    method: Annotated[str, typer.Option(help="What is to give the probability.")] = "gcn_classification",
-    epochs: Annotated[int, typer.Option(help="Times over the lesions.")] = 60,
-    folds: Annotated[int, typer.Option(help="Into how many parts patients are cut for the calibration.")] = 5,
+    split: Annotated[str, typer.Option(help="The split whose lesions to learn from.")] = "validation",
+    method: Annotated[str, typer.Option(help="The method that gives the probability.")] = "gcn_classification",
+    epochs: Annotated[int, typer.Option(help="How often to go over all lesions.")] = 60,
+    folds: Annotated[int, typer.Option(help="How many parts to cut the patients into for calibration.")] = 5,
     patient: Patient = None,
     trained_on: Annotated[
-        Path | None, typer.Option(help="A file with the ids of the cases that the network was trained on.")
+        Path | None,
+        typer.Option(help="A file with the ids of the cases that the network was trained on, one per line."),
     ] = None,
     training_cases: Annotated[
-        bool, typer.Option("--training-cases", help="Learn from cases that the network was trained on nevertheless.")
+        bool, typer.Option("--training-cases", help="Allow cases that the network was trained on.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the training.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0,
     device: Annotated[str, typer.Option(help="Where the graph networks are trained, such as cuda.")] = "cpu",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a lesion model on the sampled lesions of cases with known truth, and calibrate it on held-out patients."""
+    """Train a lesion model on lesions of cases with masks, and calibrate it on held-out patients."""
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
     from weakspot.lesions.analysis import fit_finding
@@ -73,13 +74,13 @@ def fit(
 def score(
     run: RunFolder,
     model: Annotated[Path, typer.Option(help="The folder of the lesion model.")] = Path("lesion-model"),
-    split: Annotated[str, typer.Option(help="Whose lesions to score.")] = "test",
+    split: Annotated[str, typer.Option(help="The split whose lesions to score.")] = "test",
     patient: Patient = None,
-    rows: Annotated[int, typer.Option(help="Lesions to print, the least sure first.")] = 0,
+    rows: Annotated[int, typer.Option(help="How many lesions to print, the most likely false positives first.")] = 0,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say of every sampled lesion how probably it is a false positive, and keep that in the Run."""
+    """Give every lesion the probability that it is a false positive, and save that in the Run."""
     from weakspot.cli.printing import print_table
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
@@ -104,16 +105,17 @@ def score(
 @app.command()
 def evaluate(
     runs: RunFolders,
-    method: Annotated[str, typer.Option(help="The method the others are compared with.")] = "gcn_classification",
+    method: Annotated[str, typer.Option(help="The method to compare the others with.")] = "gcn_classification",
     patient: Patient = None,
-    replicates: Annotated[int, typer.Option(help="How often patients are drawn anew.")] = 1000,
+    replicates: Annotated[int, typer.Option(help="How often to resample the patients for intervals.")] = 1000,
     run: Annotated[
-        Path | None, typer.Option("--run", help="Where to keep the evaluation; by default in the Run, if it is one.")
+        Path | None,
+        typer.Option("--run", help="The Run to save the evaluation in; by default the Run given, if it is only one."),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare all methods on scored lesions whose truth is known: areas, differences and intervals over patients."""
+    """Compare all methods on scored lesions of cases with masks: areas, differences, intervals over patients."""
     from weakspot.cli.printing import print_table
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
@@ -123,12 +125,17 @@ def evaluate(
     if method not in METHODS:
         raise ConfigError(f"method {method!r} is not known: choose one of {', '.join(METHODS)}")
     scored = [Run.open(folder)[SCORES] for folder in runs]
-    told = evaluation_finding(scored, method=method, patient=patient, replicates=replicates)
+    evaluation = evaluation_finding(scored, method=method, patient=patient, replicates=replicates)
     target = run or (runs[0] if len(runs) == 1 else None)
     if target is not None:
-        _keep(Run.create(target), told)
-    tell([told], target or Path("none, since there are several: give --run"), as_json=as_json, quiet=quiet)
-    if not quiet and not as_json and told.table is not None:
+        _keep(Run.create(target), evaluation)
+    tell(
+        [evaluation],
+        target or Path("nowhere, since several Runs are given: choose one with --run"),
+        as_json=as_json,
+        quiet=quiet,
+    )
+    if not quiet and not as_json and evaluation.table is not None:
         names = [
             "method",
             "area",
@@ -139,7 +146,7 @@ def evaluate(
             "difference_high",
             "spearman_with_size",
         ]
-        print_table(names, [[_short(row[name]) for name in names] for row in told.table.to_pylist()])
+        print_table(names, [[_short(row[name]) for name in names] for row in evaluation.table.to_pylist()])
 
 
 @app.command()
@@ -147,13 +154,13 @@ def export(
     config: ConfigFile,
     output: Annotated[Path, typer.Option(help="The folder to write to, one folder per case.")] = Path("lesions"),
     run: RunOption = None,
-    split: Annotated[str, typer.Option(help="Whose cases to hand on.")] = "test",
+    split: Annotated[str, typer.Option(help="The split whose cases to write.")] = "test",
     case: Annotated[list[str] | None, typer.Option(help="One case alone; may be given several times.")] = None,
     settings: SetOption = None,
     device: Device = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write each case's lesions as tables, label map, voxel maps and pictures, scored where the Run has scores."""
+    """Write the lesions of each case as tables, label map, voxel maps and pictures, with scores if the Run has them."""
     from weakspot.cli import session
     from weakspot.cli.config import read_config
     from weakspot.cli.loading import load
@@ -174,8 +181,10 @@ def export(
     scored = SCORES if split == "test" else f"{SCORES}-{split}"
     finding = opened[scored] if scored in opened else _lesions(opened, split)
     case_sampling = Lesions(**step.options).case_sampling
-    told = Silent() if quiet else Bar()
-    written = export_cases(finding, loaded.subject, source, output, sampling=case_sampling, cases=case, progress=told)
+    progress = Silent() if quiet else Bar()
+    written = export_cases(
+        finding, loaded.subject, source, output, sampling=case_sampling, cases=case, progress=progress
+    )
     if not quiet:
         typer.echo(f"wrote {len(written)} cases to {output}")
 
@@ -208,8 +217,8 @@ def _check_unseen(sampled: Sequence["Finding"], trained_on: Path | None, patient
     listed = [] if trained_on is None else case_ids(trained_on)
     for finding in sampled:
         cases, before = finding.arrays["cases"], finding.provenance["parameters"].get("trained_on", ())
-        known = [*listed, *before, *cases[finding.arrays["case_trained_on"]].tolist()]
-        check_unseen(cases.tolist(), known, patient=patient)
+        trained = [*listed, *before, *cases[finding.arrays["case_trained_on"]].tolist()]
+        check_unseen(cases.tolist(), trained, patient=patient)
 
 
 def _check_test_apart(runs: Sequence[Path], sampled: Sequence["Finding"], split: str, patient: str | None) -> None:

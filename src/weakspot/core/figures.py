@@ -100,10 +100,10 @@ class Distributions(Figure):
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityCurve(Figure):
-    """Probabilities against observed frequencies, beside the diagonal.
+    """Probabilities against observed frequencies.
 
-    curves: a pattern of arrays of shape (3, bins): predicted, observed, count; or, without it,
-    predicted, observed, counts: arrays of shape (bins,).
+    curves: a pattern of arrays of shape (3, bins): predicted, observed, count; drawn as lines beside the diagonal.
+    predicted, observed, counts: without it, arrays of shape (bins,); drawn as a row per bin with count and interval.
     """
 
     NAMES = ("curves", "predicted", "observed", "counts")

@@ -50,11 +50,11 @@ def header_grid(
         raise BadSample(
             case, f"case {case}: the affine of {path.name} is not a grid in space {affine[:3].tolist()}: write it again"
         )
-    if orientation != "file" and not int(header["sform_code"]) and not int(header["qform_code"]):
+    if not int(header["sform_code"]) and not int(header["qform_code"]):
         raise BadSample(
             case,
-            f"case {case}: {path.name} does not say how it is oriented (sform and qform code 0), so it cannot be "
-            f"turned to {orientation}: set its affine, or read it with orientation 'file'",
+            f"case {case}: {path.name} does not say where its axes point to (sform and qform code 0), so places in "
+            "millimetres would be invented: write the file again with its affine and an sform code of 1 or more",
         )
     return Grid((shape[0], shape[1], shape[2]), affine, orientation, resampled)
 

@@ -12,13 +12,13 @@ from weakspot.lesions import outputs as declared
 from weakspot.lesions.baselines import direct_uncertainties
 from weakspot.lesions.estimates import (
     area_estimates,
-    brier_estimate,
     calibration_note,
+    calibration_parts,
     case_summary,
     dice_estimate,
     expected_false_positives,
+    held_out_area,
     patient_means,
-    reliability_arrays,
 )
 from weakspot.lesions.leakage import check_not_learnt, check_untrained
 from weakspot.lesions.lesion_model import METHODS, PROVENANCE, LesionModel, Method, uncertainties
@@ -95,16 +95,21 @@ def fit_finding(lesions: LesionSet, model: LesionModel, held_out: np.ndarray, pa
         "cases": Estimate(len(model.cases), about="cases with lesions"),
         **_method_summary(model),
     }
-    judged = np.isfinite(probability)
+    arrays = model.arrays()
+    scored = np.isfinite(held_out)
+    if 0 < wrong[scored].sum() < scored.sum():
+        voxels = np.asarray(lesions.columns["voxels"])
+        summary["area"] = held_out_area(model.method, held_out[scored], wrong[scored], patients[scored], voxels[scored])
     if calibration.calibrated:
         about = "mean squared error of the probability on held-out patients"
-        summary["brier"] = brier_estimate(probability[judged], wrong[judged], patients[judged], about)
+        numbers, by_patient = calibration_parts(probability[scored], wrong[scored], patients[scored], about)
+        summary, arrays = summary | numbers, arrays | by_patient
     return Finding(
         name=FIT,
         about="A lesion model, with what it says of held-out patients.",
         summary=summary,
         table=table_of(table),
-        arrays=model.arrays() | reliability_arrays(probability[judged], wrong[judged]),
+        arrays=arrays,
         outputs=declared.LESION_FIT,
         provenance={PROVENANCE: model.about()},
     )
@@ -137,7 +142,8 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
     }
     arrays = {key: values for key, values in cut.arrays.items() if key.startswith("case")}
     table = {key: np.asarray(lesions.columns.get(key)) for key in ("voxels", "true_positive")}
-    summary = case_summary(table, arrays) | _method_summary(model)
+    owners = None if patient is None else patients_of(np.asarray(arrays["cases"]), patient)
+    summary = case_summary(table, arrays, owners) | _method_summary(model)
     if model.calibration.calibrated:
         summary["expected_false_positives"] = expected_false_positives(probability, lesions)
     finding = Finding(
@@ -166,8 +172,8 @@ def _with_truth(
         probability = finding.table["false_positive_probability"].to_numpy()
         owners = patients_of(lesions.case, patient)
         about = "mean squared error of the probability here"
-        summary["brier"] = brier_estimate(probability, lesions.false_positive, owners, about)
-        arrays |= reliability_arrays(probability, lesions.false_positive)
+        numbers, by_patient = calibration_parts(probability, lesions.false_positive, owners, about)
+        summary, arrays = summary | numbers, arrays | by_patient
     return replace(finding, summary=summary, arrays=arrays)
 
 

@@ -1,4 +1,4 @@
-"""The methods that Lambert et al. 2022 compare with in Table 2: nine ways to say how unsure a lesion is.
+"""The methods that Lambert et al. 2022 compare with in Table 2: nine ways to measure the uncertainty of a lesion.
 
 Mean and log-sum of three measures over the lesion's voxels (Nair et al. 2018), its size, and MetaSeg (Rottmann et al.
 2020): logistic and linear regression on the three means and the size.
@@ -28,7 +28,7 @@ METASEG = ("metaseg_classification", "metaseg_regression")
 
 
 def direct_uncertainties(columns: Mapping[str, np.ndarray]) -> dict[str, Floats]:
-    """The seven that need no training, higher for lesions that are less sure; each of shape (lesions,).
+    """The seven that need no training, higher for more uncertain lesions; each of shape (lesions,).
 
     columns: mean measures, log-sums and voxels of each lesion, as `case_lesions` gives them.
     """

@@ -7,37 +7,45 @@ import numpy as np
 from weakspot.core.finding import Estimate
 from weakspot.lesions.lesion_model import Calibration
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.metrics_evaluation import Evaluation, mean_dice
+from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, evaluate, mean_dice
 from weakspot.statistics.calibration import brier_score, reliability
 from weakspot.statistics.intervals import Interval, percentile_interval, resampled_counts, too_few_to_resample
 
 
-def case_summary(table: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
-    """How many cases and lesions there are, and how well they agree with the truth where that is known."""
+def case_summary(
+    table: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray], patients: np.ndarray | None = None
+) -> dict[str, Estimate]:
+    """How many cases and lesions there are, and how well they agree with the truth where that is known.
+
+    patients: of each case, where they are named; without them each case is a patient of its own.
+    """
     per_case = arrays["case_lesions"]
     summary = {
         "lesions": Estimate(len(table["voxels"]), about="lesions found"),
         "cases": Estimate(len(per_case), about="cases examined"),
         "without_lesion": Estimate(int((per_case == 0).sum()), about="cases without a lesion"),
     }
+    if patients is not None:
+        summary["patients"] = Estimate(len(np.unique(patients)), about="patients examined")
     if "case_dice" not in arrays:
         return summary
+    dice = np.asarray(arrays["case_dice"])
     true = np.asarray(table["true_positive"])
     return summary | {
         "true_positives": Estimate(int(true.sum()), about="lesions that agree with the truth"),
         "false_positives": Estimate(int((~true).sum()), about="lesions that do not"),
         "missed_lesions": Estimate(int(arrays["case_missed_lesions"].sum()), about="true lesions that none touches"),
-        "dice": dice_estimate(np.asarray(arrays["case_dice"])),
+        "dice": dice_estimate(dice, "cases") if patients is None else dice_estimate(patient_means(patients, dice)),
     }
 
 
-def dice_estimate(dice: np.ndarray) -> Estimate:
-    """Mean Dice over patients with its interval; none where nothing could be compared."""
+def dice_estimate(dice: np.ndarray, of: str = "patients") -> Estimate:
+    """Mean Dice over patients, or cases, with its interval; none where nothing could be compared."""
     mean, interval = mean_dice(dice)
-    about = "mean Dice over the patients, without those where nothing is and nothing was found"
+    about = f"mean Dice over the {of}, without those where nothing is and nothing was found"
     if np.isnan(mean):
         return Estimate(None, about=about)
-    return with_interval(mean, interval, about, too_few_to_resample(int(np.isfinite(dice).sum()), "patients"))
+    return with_interval(mean, interval, about, too_few_to_resample(int(np.isfinite(dice).sum()), of))
 
 
 def with_interval(value: float, interval: Interval, about: str, few: str) -> Estimate:
@@ -64,8 +72,11 @@ def patient_means(patients: np.ndarray, values: np.ndarray) -> np.ndarray:
 def calibration_note(calibration: Calibration) -> str:
     """On how many lesions the calibration rests, or why there is none."""
     held_out = f"{calibration.true} true and {calibration.false} false positives of held-out patients"
+    area = "" if calibration.area is None else f", with an area of {calibration.area:.2f} where 0.5 is chance"
     if calibration.calibrated:
-        return f"the probability is calibrated on {held_out}"
+        return f"the probability is calibrated on {held_out}{area}"
+    if area:
+        return f"on {held_out} a higher score did not mean more false positives{area}: it gives no probability"
     return f"too few ({held_out}): scores are ranks, not probabilities"
 
 
@@ -74,7 +85,11 @@ def reliability_arrays(probability: np.ndarray, wrong: np.ndarray) -> dict[str, 
     if not len(probability):
         return {}
     curve = reliability(probability, wrong)
-    return {"reliability_said": curve.said, "reliability_found": curve.found, "reliability_lesions": curve.inputs}
+    return {
+        "reliability_predicted": curve.said,
+        "reliability_observed": curve.found,
+        "reliability_lesions": curve.inputs,
+    }
 
 
 def expected_false_positives(probability: np.ndarray, lesions: LesionSet) -> Estimate:
@@ -96,6 +111,60 @@ def brier_estimate(probability: np.ndarray, wrong: np.ndarray, patients: np.ndar
     with np.errstate(invalid="ignore"):
         interval = percentile_interval((counts @ squared_errors) / counts.sum(1))
     return with_interval(brier_score(probability, wrong), interval, about, too_few_to_resample(len(names), "patients"))
+
+
+def calibration_parts(
+    probability: np.ndarray, wrong: np.ndarray, patients: np.ndarray, about: str
+) -> tuple[dict[str, Estimate], dict[str, np.ndarray]]:
+    """Numbers and arrays that say how good the probabilities are, over all lesions and for each patient."""
+    summary, arrays = patient_calibration(probability, wrong, patients)
+    brier = {"brier": brier_estimate(probability, wrong, patients, about)}
+    return brier | summary, reliability_arrays(probability, wrong) | arrays
+
+
+def patient_calibration(
+    probability: np.ndarray, wrong: np.ndarray, patients: np.ndarray
+) -> tuple[dict[str, Estimate], dict[str, np.ndarray]]:
+    """How well the probability fits each patient, beside the share of false positives of all as a constant.
+
+    A probability that is calibrated over all lesions may be far off for one patient. All arguments are of each lesion.
+    """
+    if not len(probability):
+        return {}, {}
+    names, patient_of = np.unique(patients, return_inverse=True)
+    share = float(wrong.mean())
+    totals = {
+        "expected": probability,
+        "false_positives": wrong,
+        "brier": (probability - wrong) ** 2,
+        "brier_of_share": (share - wrong) ** 2,
+    }
+    lesions = np.bincount(patient_of)
+    sums = {name: np.bincount(patient_of, weights=values) for name, values in totals.items()}
+    arrays = {
+        "patients": names,
+        "patient_lesions": lesions,
+        "patient_expected": sums["expected"],
+        "patient_false_positives": sums["false_positives"].astype(np.int64),
+        "patient_brier": sums["brier"] / lesions,
+        "patient_brier_of_share": sums["brier_of_share"] / lesions,
+    }
+    worse = int((arrays["patient_brier"] > arrays["patient_brier_of_share"]).sum())
+    about = f"mean squared error where every lesion gets the share of false positives, {share:.3g}, as its probability"
+    summary = {
+        "brier_of_share": Estimate(share * (1 - share), about=about),
+        "patients_worse_than_share": Estimate(worse, about=f"of {len(names)} patients, for whom the share errs less"),
+    }
+    return summary, arrays
+
+
+def held_out_area(
+    method: str, score: np.ndarray, wrong: np.ndarray, patients: np.ndarray, voxels: np.ndarray
+) -> Estimate:
+    """The area under the accuracy–confidence curve on held-out patients; all but the method are of each lesion."""
+    names = np.unique(patients)
+    fold = ScoredFold({method: score}, wrong, patients, voxels, names, np.full(len(names), np.nan))
+    return _area(evaluate([fold]), method, f"area under the accuracy–confidence curve of {method} on held-out patients")
 
 
 def area_estimates(evaluation: Evaluation, method: str) -> dict[str, Estimate]:

@@ -1,4 +1,4 @@
-"""What is handed on of each case: a table of its lesions, a label map that leads back to it, voxel maps, pictures.
+"""Files of each case for other tools: a table of its lesions, a label map with the same numbers, voxel maps, pictures.
 
 Label map and voxel maps are NIfTI files on the grid of the case's own image files, so that they lie over the image in
 any viewer, however the network saw it.
@@ -57,7 +57,7 @@ class Volumes(Protocol):
 
 @dataclass(frozen=True)
 class ExportedCase:
-    """One case, ready to be handed on; arrays are (z, y, x) on the working grid.
+    """One case, ready to be written; arrays are (z, y, x) on the working grid.
 
     lesions: columns of the table, a row per lesion; `lesion` holds the values of the label map. The probability of a
         false positive may be among them.

@@ -1,6 +1,6 @@
-"""Cases that must be apart: those that trained the network, those that a lesion model learns from, those it judges.
+"""Leakage: the same case or patient among those that trained the network, the lesion model, or that test both.
 
-What is said of a case, or of a patient, that was learnt from is no news, and looks better than it will be.
+Results on cases or patients that a model learnt from look better than those on new ones will be.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def check_unseen(ids: Sequence[str], trained_on: Sequence[str], *, patient: str 
     if both := in_both(ids, trained_on, patient):
         raise DataError(
             f"the network was trained on {both}: a lesion model must learn from other cases, since a network errs less "
-            "on those it knows; take validation cases, or say that these are wanted nevertheless (training_cases)"
+            "on those it knows; take validation cases, or allow training cases with training_cases: true"
         )
 
 
@@ -35,8 +35,8 @@ def check_not_learnt(ids: Sequence[str], learnt: Sequence[str], *, patient: str 
     """Refuse to judge, or to judge by, cases or patients that the lesion model learns from."""
     if both := in_both(ids, learnt, patient):
         raise DataError(
-            f"the lesion model learnt from {both}: what it says there is no news; keep the cases of a patient "
-            "together, and score other cases"
+            f"the lesion model learnt from {both}: its results there look better than on new cases; keep all cases of "
+            "a patient together, and score other cases"
         )
 
 

@@ -1,7 +1,7 @@
-"""The lesion model: what was learnt from lesions whose truth is known, and what it says of others.
+"""The lesion model: learnt from lesions of cases with masks, it gives others the probability of a false positive.
 
-Both graph networks of Lambert et al. 2022 and the two rivals that need training. One method gives the probability of a
-false positive; that number is calibrated (Platt 1999) on patients that its networks were not trained on.
+Both graph networks of Lambert et al. 2022 and the two baselines that need training. One method gives the probability
+of a false positive; it is calibrated (Platt 1999) on patients that its networks were not trained on.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ from weakspot.lesions.baselines import (
 )
 from weakspot.lesions.gcn import Learning, TrainedGcn, train_gcn
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.metrics_evaluation import accuracy_confidence
 from weakspot.statistics.calibration import brier_score, logistic, platt_scaling
 
 Floats = NDArray[np.float64]
@@ -55,6 +56,7 @@ class Calibration:
     slope, offset: of the log-odds.
     true, false: lesions of held-out patients that it rests on.
     brier: on these lesions, each judged without its own patient.
+    area: under the accuracy–confidence curve of these lesions.
     """
 
     calibrated: bool
@@ -63,6 +65,7 @@ class Calibration:
     true: int
     false: int
     brier: float | None = None
+    area: float | None = None
 
     def probability(self, score: Floats) -> Floats:
         """The probability that each lesion is a false positive; NaN where scores are no more than ranks."""
@@ -85,7 +88,7 @@ class LesionModel:
     """The pattern that named the patients of these cases."""
 
     def scores(self, lesions: LesionSet) -> dict[str, Floats]:
-        """What each method gives, higher for lesions that are less sure; logits where a method gives logits."""
+        """The score of each method, higher for more uncertain lesions; logits where a method gives logits."""
         scores = direct_uncertainties(lesions.columns)
         outputs = {name: net.outputs(lesions.graphs) for name, net in self.networks.items()}
         outputs |= {name: model.outputs(lesions.columns) for name, model in self.metaseg.items()}
@@ -237,12 +240,19 @@ def fold_of(patients: np.ndarray, folds: int, seed: int) -> NDArray[np.int64]:
 
 
 def calibrate(score: Floats, false_positive: np.ndarray) -> Calibration:
-    """Platt's slope and offset from held-out scores; not calibrated where too few lesions of a kind were held out."""
+    """Platt's slope and offset from held-out scores.
+
+    Not calibrated where too few lesions of a kind were held out, or where a higher score does not mean more false
+    positives: the probability would contradict the ranks.
+    """
     held_out = np.isfinite(score)
     wrong = false_positive[held_out]
     true, false = int((~wrong).sum()), int(wrong.sum())
     if min(true, false) < FEWEST:
         return Calibration(False, 1.0, 0.0, true, false)
+    area = accuracy_confidence(score[held_out], wrong).area
     slope, offset = platt_scaling(score[held_out], wrong).tolist()
+    if slope <= 0:
+        return Calibration(False, 1.0, 0.0, true, false, area=area)
     probability = logistic(slope * score[held_out] + offset)
-    return Calibration(True, slope, offset, true, false, brier_score(probability, wrong))
+    return Calibration(True, slope, offset, true, false, brier_score(probability, wrong), area)

@@ -1,4 +1,4 @@
-"""How unsure a segmentation is of each voxel, from T sampled predictions of which only running sums are kept.
+"""The uncertainty of a segmentation at each voxel, over T looks of which only running sums are kept.
 
 Entropy and mutual information as in Gal, Islam and Ghahramani 2017, variance as in Kendall et al. 2017, predicted
 confidence score as in Zhang et al. 2020; which of them say something about lesions: Lambert et al. 2022.
@@ -15,7 +15,7 @@ from weakspot.core.errors import ConfigError, DataError, SubjectError
 
 @dataclass(frozen=True)
 class VoxelMaps:
-    """What T samples say of each voxel; every map has the shape (cases, …voxels), in float32."""
+    """What T looks say of each voxel; every map has the shape (cases, …voxels), in float32."""
 
     lesion: Tensor
     """Mean probability of the lesion classes together."""
@@ -26,7 +26,7 @@ class VoxelMaps:
 
 
 class RunningSamples:
-    """The sums over samples from which every map follows; memory does not grow with their number.
+    """The sums over looks from which every map follows; memory does not grow with their number.
 
     lesion_classes: the classes that make a lesion; their probabilities are added.
     """
@@ -36,7 +36,7 @@ class RunningSamples:
         self._lesion = list(lesion_classes)
 
     def add(self, probabilities: Tensor) -> None:
-        """Add one sample of the class probabilities, shape (cases, classes, …voxels).
+        """Add the class probabilities of one look, shape (cases, classes, …voxels).
 
         Means and squares are updated as by Welford (1962), so that float32 is enough even where the spread is small.
         """
@@ -68,9 +68,9 @@ class RunningSamples:
         return probabilities[:, self._lesion].sum(1)
 
     def maps(self) -> VoxelMaps:
-        """The maps over all samples so far."""
+        """The maps over all looks so far."""
         if self.count == 0:
-            raise DataError("no sample was added: there is nothing to measure")
+            raise DataError("no look was added: there is nothing to measure")
         total = entropy(self._mean)
         return VoxelMaps(
             lesion=self._of_lesion(self._mean),

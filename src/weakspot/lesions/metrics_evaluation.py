@@ -1,7 +1,8 @@
 """How well a lesion's uncertainty tells false positives from true ones (Lambert et al. 2022, section 3.3).
 
-Lesions are set aside from the least sure on, and what is left is counted: the accuracy–confidence curve. Its area
-depends on the order alone. Lesions of one patient are alike, so intervals come from resampling patients.
+Lesions are removed one after another, the most uncertain first, and the remaining ones are counted: the
+accuracy–confidence curve. Its area depends on the order alone. Lesions of one patient are alike, so intervals come from
+resampling patients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,20 +29,20 @@ UNKNOWN = Interval(np.array(np.nan), np.array(np.nan))
 
 @dataclass(frozen=True)
 class AccuracyConfidence:
-    """What is left when the τ % least sure lesions are set aside; τ at every lesion, from all set aside to none."""
+    """What is left when the τ % most uncertain lesions are removed; τ at every lesion, from all removed to none."""
 
     false_positives: Floats
     true_positives: Floats
-    """Each as a share of those without setting any aside, from 0 to 1."""
+    """Each as a share of those without removing any, from 0 to 1."""
 
     @property
     def area(self) -> float:
-        """The area under true over false positives: 1 if every false positive is less sure than every true one."""
+        """The area under true over false positives: 1 if every false positive is more uncertain than every true one."""
         return float(np.trapezoid(self.true_positives, self.false_positives))
 
 
 def accuracy_confidence(uncertainty: np.ndarray, false_positive: np.ndarray) -> AccuracyConfidence:
-    """The accuracy–confidence curve (Lakshminarayanan et al. 2017); lesions that are equally sure go together.
+    """The accuracy–confidence curve (Lakshminarayanan et al. 2017); lesions that are equally uncertain go together.
 
     >>> curve = accuracy_confidence(np.array([0.1, 0.2, 0.9]), np.array([False, False, True]))
     >>> curve.true_positives.tolist(), curve.false_positives.tolist(), curve.area
@@ -66,7 +67,7 @@ def _check_both(wrong: np.ndarray) -> None:
 def weighted_areas(uncertainty: np.ndarray, false_positive: np.ndarray, weights: np.ndarray) -> Floats:
     """The area of the curve with every lesion counted as often as each row of `weights` says; shape (rows,).
 
-    P(a true positive is surer than a false one) + ½ P(equal), over pairs; NaN where a row has none of a kind.
+    P(a true positive is more certain than a false one) + ½ P(equal), over pairs; NaN where a row has none of a kind.
     weights (rows, lesions).
     """
     order = np.argsort(uncertainty, kind="stable")

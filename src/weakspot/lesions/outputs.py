@@ -23,7 +23,7 @@ _CASES = {
     "true_positives": count("lesions that agree with the ground truth", optional=True),
     "false_positives": count("lesions that do not", better="lower", optional=True),
     "missed_lesions": count("true lesions that none touches", better="lower", optional=True),
-    "dice": number("mean Dice over the patients", better="higher", optional=True),
+    "dice": number("mean Dice over the cases, or the patients where they are named", better="higher", optional=True),
 }
 _PLACE = {
     "case": text("the case"),
@@ -39,9 +39,11 @@ _MEASURES = {
     "volume_mm3": ValueSpec("size", "mm³"),
     "entropy": number("mean entropy of the mean softmax"),
     "variance": number("mean variance over the looks"),
-    "pcs": number("mean predicted confidence score"),
+    "pcs": number("mean predicted confidence score p: highest less second highest probability, high where certain"),
     "mutual_information": number("mean mutual information"),
-    "*_logsum": number("sum of the logarithms over the lesion's voxels"),
+    "entropy_logsum": number("sum of the logarithms of the entropy over the lesion's voxels"),
+    "variance_logsum": number("sum of the logarithms of the variance over the lesion's voxels"),
+    "pcs_logsum": number("sum of log(1 − p) over the lesion's voxels, p the predicted confidence score"),
     "nodes": count("voxels of the lesion's graph"),
 }
 _CASE_ARRAYS = {
@@ -53,16 +55,29 @@ _CASE_ARRAYS = {
     "case_trained_on": ArraySpec("whether the network was trained on the case", ("case",), optional=True),
 }
 _RELIABILITY_ARRAYS = {
-    "reliability_said": ArraySpec("mean predicted probability of each bin", ("bin",), optional=True),
-    "reliability_found": ArraySpec("share of false positives in each bin", ("bin",), optional=True),
+    "reliability_predicted": ArraySpec("mean predicted probability of each bin", ("bin",), optional=True),
+    "reliability_observed": ArraySpec("share of false positives in each bin", ("bin",), optional=True),
     "reliability_lesions": ArraySpec("lesions in each bin", ("bin",), optional=True),
 }
 _RELIABILITY = ReliabilityCurve(
-    predicted="reliability_said",
-    observed="reliability_found",
+    predicted="reliability_predicted",
+    observed="reliability_observed",
     counts="reliability_lesions",
-    caption="Reliability: how often lesions with each predicted probability are false positives.",
+    caption="Reliability: n lesions with about this predicted probability, and the share of false positives among them "
+    "with its interval (lesions taken as independent). A row stands out where the predicted probability lies outside.",
 )
+_PATIENT_ARRAYS = {
+    "patients": ArraySpec("the patients with lesions", ("patient",), optional=True),
+    "patient_lesions": ArraySpec("lesions of each patient", ("patient",), optional=True),
+    "patient_expected": ArraySpec("false positives to expect, the sum of probabilities", ("patient",), optional=True),
+    "patient_false_positives": ArraySpec("false positives of each patient", ("patient",), optional=True),
+    "patient_brier": ArraySpec("mean squared error of the probability", ("patient",), optional=True),
+    "patient_brier_of_share": ArraySpec("the same of the share of false positives", ("patient",), optional=True),
+}
+_PATIENTS = Scatter(
+    x="patient_expected", y="patient_false_positives", x_label="expected false positives", y_label="false positives",
+    caption="Of each patient the expected false positives, the sum of the probabilities, and how many there are.",
+)  # fmt: skip
 _SIZES = Scatter(
     x="table.voxels", y="table.entropy", x_label="voxels", y_label="mean entropy",
     caption="Size and uncertainty of each lesion.",
@@ -71,6 +86,12 @@ _METHOD = {
     "method": text("what gives the probability of a false positive"),
     "calibrated": flag("whether the probability is calibrated"),
     "brier": number("mean squared error of the probability", better="lower", optional=True),
+    "brier_of_share": number(
+        "mean squared error where every lesion gets the share of false positives as its probability", optional=True
+    ),
+    "patients_worse_than_share": count(
+        "patients for whom the probability errs more than that share", better="lower", optional=True
+    ),
 }
 _AREAS = {
     "area": number("area under the accuracy–confidence curve; ½ is chance", better="higher", optional=True),
@@ -95,6 +116,9 @@ LESION_FIT = Outputs(
         "false_positives": count("of them false positives"),
         "cases": count("cases with lesions"),
         **_METHOD,
+        "area": number(
+            "area under the accuracy–confidence curve on held-out patients; ½ is chance", better="higher", optional=True
+        ),
     },
     columns={
         **_PLACE,
@@ -102,17 +126,23 @@ LESION_FIT = Outputs(
         "score": number("score of the lesion when its patient was held out"),
         **_TRUTH,
     },
-    arrays={"gcn_*": ArraySpec("weights"), "metaseg_*": ArraySpec("weights"), **_RELIABILITY_ARRAYS},
-    figures=(_RELIABILITY,),
+    arrays={
+        "gcn_*": ArraySpec("weights"),
+        "metaseg_*": ArraySpec("weights"),
+        **_RELIABILITY_ARRAYS,
+        **_PATIENT_ARRAYS,
+    },
+    figures=(_RELIABILITY, _PATIENTS),
 )
 _EXPORT = Advice(
-    "Look at the {lesions} lesions, those most likely false first: write them as tables, maps and slices.",
+    "Look at the {lesions} lesions, the most likely false positives first: write them as tables, maps and slices.",
     "weakspot lesions export weakspot.yaml",
     rank=60,
 )
 SCORES = Outputs(
     summary={
         **_CASES,
+        "patients": count("patients, by the pattern that names them", optional=True),
         **_METHOD,
         "expected_false_positives": number("false positives to expect: the sum of the probabilities", optional=True),
         **_AREAS,
@@ -128,8 +158,8 @@ SCORES = Outputs(
         "gcn_*": number("uncertainty by this method"),
         "metaseg_*": number("uncertainty by this method"),
     },
-    arrays={**_CASE_ARRAYS, **_RELIABILITY_ARRAYS},
-    figures=(_SIZES, _RELIABILITY),
+    arrays={**_CASE_ARRAYS, **_RELIABILITY_ARRAYS, **_PATIENT_ARRAYS},
+    figures=(_SIZES, _RELIABILITY, _PATIENTS),
     headlines=(
         Headline(
             "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
@@ -141,7 +171,7 @@ SCORES = Outputs(
             "positives; the table has the probability of each.",
             1,
         ),
-        Headline("{lesions} lesions are found in {cases} cases, ranked by how likely each is false.", 10),
+        Headline("{lesions} lesions are found in {cases} cases, ranked by how likely each is a false positive.", 10),
     ),
     advice=(_EXPORT,),
 )
@@ -154,7 +184,7 @@ EVALUATION = Outputs(
         **_AREAS,
     },
     columns={
-        "method": text("the method"),
+        "method": text("the method; pcs_mean and pcs_logsum are of 1 − p, p the predicted confidence score"),
         "area": number("area under the accuracy–confidence curve; ½ is chance", better="higher"),
         "low": interval_end("low end of the area"),
         "high": interval_end("high end of the area"),
@@ -175,19 +205,19 @@ EVALUATION = Outputs(
         Bars(
             labels=("table.method",), values="table.area", low="table.low", high="table.high", readable=True,
             x_label="area",
-            caption="How well each method tells false positives from true lesions: area with interval; ½ is chance.",
+            caption="How well each method separates false from true positives: area with interval; ½ is chance.",
         ),
         Curves(
             x="curve_false_positives", lines="curve_true_positives", rows="table.method",
             x_label="share of the false positives kept", y_label="share of the true ones kept",
             x_format="percent", y_format="percent",
-            caption="Which share of the true and of the false lesions is kept as more uncertain ones are kept.",
+            caption="The share of true and of false lesions that remains as more uncertain ones are removed.",
         ),
     ),
     headlines=(
         Headline(
-            "False positives are told from true lesions with an area of {area}. The best baseline, {best_baseline}, "
-            "chosen on the same cases, reaches {area_of_best_baseline}.",
+            "False positives are separated from true lesions with an area of {area}, where 0.5 is chance. The best "
+            "baseline, {best_baseline}, chosen on the same cases, reaches {area_of_best_baseline}.",
             5,
         ),
     ),

@@ -1,4 +1,4 @@
-"""Lesions of a segmentation, a model of which of them are real, and what it says of others (Lambert et al. 2022)."""
+"""Lesions of a segmentation, a model that says which are real, and its scores for others (Lambert et al. 2022)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -26,7 +26,7 @@ from weakspot.looks.dropout import McDropout
 
 
 class Lesions(LesionProbe):
-    """Every lesion a segmentation finds, with its place, its size and how unsure the network is of it.
+    """Every lesion that a segmentation finds, with its place, its size and its uncertainty.
 
     Over T looks at a case: entropy of the mean softmax, variance over the looks, predicted confidence score (the
     difference of the two largest mean probabilities) and mutual information, as means over the lesion's voxels, and
@@ -118,22 +118,22 @@ class SampledLesionProbe(SamplingProbe, LesionProbe):
 class LesionFit(SampledLesionProbe):
     """A lesion model: graph networks that tell true from false positives, trained on cases with known truth.
 
-    Both networks of Lambert et al. 2022, classification and regression, beside the rivals of their Table 2. One method
-    gives the probability of a false positive, calibrated (Platt 1999) on patients it was not trained on; with fewer
-    than ten true or false positives there, it gives a rank only, and says so. The cases must be none that the
-    segmentation network was trained on: there it makes fewer and other mistakes than it will make.
+    Both networks of Lambert et al. 2022, classification and regression, beside the baselines of their Table 2. One
+    method gives the probability of a false positive, calibrated (Platt 1999) on patients it was not trained on. With
+    fewer than ten true or false positives there, or where a higher score does not mean more false positives, it gives
+    ranks only. Cases that the segmentation network was trained on are refused: there it makes fewer and other errors.
 
     sampling: options of `Lesions`, how cases are looked at and cut.
     method: which of the methods gives the probability.
-    epochs: times over the lesions.
+    epochs: how often to go over all lesions.
     batch_size: lesions per step.
     hidden: units of each graph convolution.
     first_rate: the learning rate of the first epoch.
     last_rate: that of the last; in between it falls by the same factor every epoch.
     readout: from the nodes to the lesion: their mean, max or sum.
-    folds: into how many parts the patients are cut for the calibration.
-    patient: a pattern that names the patient at the beginning of a case's id; without it each case is one.
-    training_cases: true to learn from cases that the network was trained on nevertheless.
+    folds: how many parts to cut the patients into for the calibration.
+    patient: a pattern for the patient at the beginning of a case's id; without it each case is a patient.
+    training_cases: true to allow cases that the network was trained on.
     seed: of the training.
     device: where the graph networks are trained: "cpu", so that models are equal whatever machine ends a Run, or
         "cuda", which pays for lesions of thousands of voxels.
@@ -196,14 +196,14 @@ class LesionFit(SampledLesionProbe):
 class Scores(SampledLesionProbe):
     """Which of the lesions are real: every lesion with the probability that it is a false positive.
 
-    What a trained lesion model says (Lambert et al. 2022). Where the truth is known, how well it and its rivals tell
-    true from false positives, with intervals by resampling patients.
+    The probability comes from a trained lesion model (Lambert et al. 2022). With masks, also how well the model and its
+    baselines separate true from false positives, with intervals by resampling patients.
 
     sampling: options of `Lesions`, as the model's lesions were cut.
-    training: options of `LesionFit`, for where no model is given.
+    training: options of `LesionFit`, where no model is given.
     model: the Finding of `LesionFit`.
-    patient: a pattern that names the patient at the beginning of a case's id; without it each case is one.
-    replicates: how often patients are drawn anew for the intervals.
+    patient: a pattern for the patient at the beginning of a case's id; without it each case is a patient.
+    replicates: how often to resample the patients for the intervals.
     """
 
     outputs = declared.SCORES

@@ -20,7 +20,7 @@ OF_FIT = (
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
-    """The lesions of each case; on request a model of which are real, and what it says of the test cases.
+    """The lesions of each case; with `fit` also a model that says which are real, and its scores for the test cases.
 
     fit: a split whose cases a lesion model is trained on, such as "validation"; the test cases are scored with it.
     splits: where to list lesions, "test" unless said otherwise.

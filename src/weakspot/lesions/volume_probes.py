@@ -28,7 +28,7 @@ _LOOKED_AT = 1 << 20
 class CaseVolumes(SamplingProbe):
     """The cases to look at: their images, the lesions found in them and, where it is known, the truth.
 
-    For the viewer, which shows slices of nothing but what the Run holds. Lesions are cut as in `Lesions` (Lambert et
+    For the viewer, which shows slices of what the Run holds alone. Lesions are cut as in `Lesions` (Lambert et
     al. 2022) and have its numbers. An image takes 2 bytes per voxel and sequence, lesions 8 and truth 4 per voxel in
     them.
 

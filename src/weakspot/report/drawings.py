@@ -14,6 +14,7 @@ from weakspot.formatting import label, number, percent
 from weakspot.report.figures import curve, curves, histogram, scatter
 from weakspot.report.finding_view import FindingView
 from weakspot.report.row_figures import bars, boxes, dendrogram, matrix, strip
+from weakspot.statistics.intervals import wilson_interval
 
 _BINS = 20
 _MOST_PANELS = 6
@@ -113,9 +114,7 @@ def _reliability(figure: declared.ReliabilityCurve, view: FindingView) -> str:
     labels: dict[str, Any] = {"x_label": "predicted probability", "y_label": "observed frequency"}
     formats: dict[str, Any] = {"x_text": percent, "y_text": percent}
     if not figure.curves:
-        filled = view[figure.counts] > 0
-        x = view[figure.predicted][filled]
-        return curves(x, {"observed": view[figure.observed][filled], _DIAGONAL: x}, **labels, **formats)
+        return _reliability_rows(*(view[name] for name in (figure.predicted, figure.observed, figure.counts)))
     tenths = np.linspace(0, 1, 11)
     lines = {}
     for name, (x, y, count) in view.like(figure.curves).items():
@@ -123,6 +122,21 @@ def _reliability(figure: declared.ReliabilityCurve, view: FindingView) -> str:
         if filled.sum() > 1:
             lines[label(name)] = np.interp(tenths, x[filled], y[filled], left=np.nan, right=np.nan)
     return curves(tenths, {**lines, _DIAGONAL: tenths}, **labels, **formats) if lines else ""
+
+
+def _reliability_rows(predicted: np.ndarray, observed: np.ndarray, counts: np.ndarray) -> str:
+    """A bar per bin that holds something, with its count: a line would give one input as much weight as a hundred."""
+    said, shares, numbers = (values[counts > 0] for values in (predicted, observed, counts))
+    low, high = wilson_interval(np.rint(shares * numbers), numbers)
+    return bars(
+        [f"{percent(round(float(p), 2))} (n = {int(n):,})" for p, n in zip(said, numbers, strict=True)],
+        shares,
+        low=low,
+        high=high,
+        marked=(said < low) | (said > high),
+        x_label="observed frequency",
+        wording=percent,
+    )
 
 
 @draw.register
