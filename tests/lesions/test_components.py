@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -20,6 +20,7 @@ SHAPES = st.one_of(st.tuples(*[st.integers(1, 7)] * 2), st.tuples(*[st.integers(
 MASKS = SHAPES.flatmap(lambda shape: st.tuples(arrays(bool, shape), arrays(bool, shape)))
 
 
+@settings(deadline=None)
 @given(MASKS, st.integers(1, 4))
 def test_components_as_by_flood_fill(masks, smallest):
     mask = masks[0]
@@ -30,6 +31,7 @@ def test_components_as_by_flood_fill(masks, smallest):
     assert (labels > 0).sum() == sum(map(len, expected))
 
 
+@settings(deadline=None)
 @given(MASKS)
 def test_adjusted_iou_as_with_sets(masks):
     predicted, truth = masks

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.references import lesions as reference
@@ -19,6 +19,7 @@ from weakspot.lesions.metrics_evaluation import ScoredFold, accuracy_confidence,
 from weakspot.statistics.ranking import auroc
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=25))
 def test_the_curve_as_by_setting_lesions_aside(lesions):
     uncertainty, wrong = np.array([u for u, _ in lesions], float), np.array([w for _, w in lesions])
@@ -33,6 +34,7 @@ def test_the_curve_as_by_setting_lesions_aside(lesions):
     assert curve.area == pytest.approx(auroc(uncertainty, wrong))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1000))
 def test_weighted_areas_as_with_lesions_repeated(seed):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -14,6 +14,7 @@ from weakspot.lesions.metrics_components import lesion_components
 SHAPES = st.one_of(st.tuples(*[st.integers(1, 7)] * 2), st.tuples(*[st.integers(1, 5)] * 3))
 
 
+@settings(deadline=None)
 @given(SHAPES.flatmap(lambda shape: arrays(bool, shape)), st.integers(0, 2))
 def test_nodes_edges_and_features_as_by_loops(mask, dilation):
     labels, count = lesion_components(mask, smallest=1)
