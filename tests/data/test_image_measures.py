@@ -46,7 +46,7 @@ def slow(image):
         "brightness": sum(grey(*place) for place in places) / len(places),
         "contrast": contrast,
         "sharpness": spread([laplacian(*place) for place in inner]) / contrast,
-        "noise": math.sqrt(math.pi / 2) / (6 * len(inner)) * sum(abs(corners(*place)) for place in inner),
+        "noise": math.sqrt(math.pi / 2) / (6 * len(inner)) * sum(abs(corners(*place)) for place in inner) / contrast,
         "edge angle": math.degrees(math.atan2(edge[1], edge[0])) % 180,
         "saturation": math.nan,
         "hue": math.nan,
@@ -100,7 +100,9 @@ def test_noise_is_estimated_and_blur_lowers_sharpness():
     generator = torch.Generator().manual_seed(1)
     smooth = torch.linspace(0, 1, 64).expand(1, 1, 64, 64)
     noisy = smooth + 0.1 * torch.randn(1, 1, 64, 64, generator=generator)
-    assert image_measures(noisy)["noise"].item() == pytest.approx(0.1, rel=0.05)
+    measured = image_measures(noisy)
+    assert (measured["noise"] * measured["contrast"]).item() == pytest.approx(0.1, rel=0.05)
+    assert image_measures(noisy / 4)["noise"].item() == pytest.approx(measured["noise"].item(), rel=1e-4)
     assert image_measures(smooth)["noise"].item() < 1e-4
     blurred = torch.nn.functional.avg_pool2d(noisy, 5, stride=1, padding=2)
     assert image_measures(blurred)["sharpness"] < image_measures(noisy)["sharpness"] / 2

@@ -50,11 +50,17 @@ ERROR_SLICES = Outputs(
         "summary": text("the rule with its error rates, in a sentence", optional=True),
         "images": count("images that the rule holds for", optional=True),
         "errors": count("errors among them", better="lower", optional=True),
-        "explained": number("errors among them beyond what the rate elsewhere would give", optional=True),
-        "error_rate": share("error rate where the rule holds, in the confirming half", better="lower", optional=True),
+        "explained": number("errors beyond the rate elsewhere, without images of earlier rules", optional=True),
+        "error_rate": share(
+            "error rate where this and no earlier rule holds, confirming half", better="lower", optional=True
+        ),
         "low": interval_end("low end of its 95 % interval", unit="share", optional=True),
         "high": interval_end("high end of its 95 % interval", unit="share", optional=True),
-        "elsewhere": share("error rate where it does not hold, in the confirming half", better="lower", optional=True),
+        "elsewhere": share(
+            "error rate where neither this nor an earlier rule holds, in the confirming half",
+            better="lower",
+            optional=True,
+        ),
         "elsewhere_low": interval_end("low end of its 95 % interval", unit="share", optional=True),
         "elsewhere_high": interval_end("high end of its 95 % interval", unit="share", optional=True),
         "p_value": number("probability of so many errors by chance, corrected for the number of rules", optional=True),

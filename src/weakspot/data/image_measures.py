@@ -35,7 +35,7 @@ MEASURES: Mapping[str, Measure] = {
     "brightness": Measure("mean luminance", "units of the data", "dark", "bright"),
     "contrast": Measure("standard deviation of the luminance", "units of the data", "low contrast", "high contrast"),
     "sharpness": Measure("standard deviation of the Laplacian over that of the luminance", "ratio", "blurred", "sharp"),
-    "noise": Measure("standard deviation of the noise (Immerkær 1996)", "units of the data", "smooth", "noisy"),
+    "noise": Measure("noise (Immerkær 1996) over the standard deviation of the luminance", "ratio", "smooth", "noisy"),
     "saturation": Measure("range of the colour channels over the largest", "ratio", "pale", "colourful"),
     "hue": Measure("mean hue: 0 red, 120 green, 240 blue; none without colour", "degrees", period=360.0),
     "edge angle": Measure("direction of most edges, 0 horizontal, 90 vertical; none where no direction prevails",
@@ -60,7 +60,7 @@ def image_measures(images: Tensor) -> dict[str, Tensor]:
 
     - contrast, of a constant image, is 0, and so are its sharpness and noise
     - noise: √(π/2) / (6 (W − 2)(H − 2)) · Σ |Y ∗ N|, N = (1 −2 1, −2 4 −2, 1 −2 1), which edges hardly reach
-      (`immerkaer1996`)
+      (`immerkaer1996`), over the contrast: so a dark image is not a smooth one
     - saturation: Σ (largest − smallest channel) / Σ |largest channel|
     - edge angle: 90° + ½ atan2(2 Σ g_x g_y, Σ g_x² − g_y²), g the central differences, y upwards (`bigun1987`)
     """
@@ -71,7 +71,7 @@ def image_measures(images: Tensor) -> dict[str, Tensor]:
         "brightness": _mean(grey),
         "contrast": contrast,
         "sharpness": _ratio(_filtered(grey, _LAPLACIAN).double().flatten(1).std(1, correction=0), contrast),
-        "noise": (torch.pi / 2) ** 0.5 / 6 * _mean(_filtered(grey, _IMMERKAER).abs()),
+        "noise": _ratio((torch.pi / 2) ** 0.5 / 6 * _mean(_filtered(grey, _IMMERKAER).abs()), contrast),
         **_colour(pixels),
         "edge angle": _edge_angle(grey),
     }

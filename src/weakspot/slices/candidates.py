@@ -1,7 +1,7 @@
 """The conditions that a search tries: every value of a category, and ranges of numbers between quantiles."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -105,10 +105,14 @@ def _arcs(trait: Trait, period: float) -> Iterator[SliceCondition]:
 
 FORMS = {"plain": 0.6, "range": 0.25, "outside": 0.15}
 """How probable each form of condition is before anything is known: a value or one end, two ends, outside of them."""
+NOTED = 4
+"""How much more probable a trait of the metadata is than a measure of the image that goes with it."""
 
 
-def naming_costs(conditions: Sequence[SliceCondition]) -> Floats:
+def naming_costs(conditions: Sequence[SliceCondition], measured: Collection[str] = ()) -> Floats:
     """What it costs in nats to name each condition: every trait costs the same, then its form, then its numbers.
+
+    measured: traits that were measured of the images. What a user has noted is taken for `NOTED` times as probable.
 
     >>> naming_costs([SliceCondition("x", low=1.0), SliceCondition("x", low=2.0), SliceCondition("y", value=1.0)])
     array([1.89711998, 1.89711998, 1.2039728 ])
@@ -116,7 +120,8 @@ def naming_costs(conditions: Sequence[SliceCondition]) -> Floats:
     forms = [(each.trait, _form(each)) for each in conditions]
     counts = Counter(forms)
     traits = len({each.trait for each in conditions})
-    return np.array([np.log(traits * counts[each] / FORMS[each[1]]) for each in forms])
+    weights = [FORMS[form] / (NOTED if trait in measured else 1) for trait, form in forms]
+    return np.array([np.log(traits * counts[each] / weight) for each, weight in zip(forms, weights, strict=True)])
 
 
 def _form(condition: SliceCondition) -> str:

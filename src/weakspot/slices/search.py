@@ -83,9 +83,12 @@ def find_rules(
     conditions = candidate_conditions(traits, left, settings.smallest) if len(wrong) else []
     columns = {trait.name: trait.column for trait in traits}
     masks = np.array([each.holds(columns[each.trait]) for each in conditions], dtype=bool)
+    measured = {trait.name for trait in traits if trait.source == "image"}
     apart = {trait.name for trait in traits if trait.source in ("class", "prediction")}
     while conditions and len(rules) < settings.most:
-        stage = _Stage(conditions, masks[:, left], wrong[left], None if strata is None else strata[left], apart)
+        stage = _Stage(
+            conditions, masks[:, left], wrong[left], None if strata is None else strata[left], apart, measured
+        )
         rule = stage.best(settings)
         if rule is None:
             break
@@ -117,11 +120,12 @@ class _Stage:
         wrong: Flags,
         strata: NDArray[np.int64] | None,
         apart: set[str],
+        measured: set[str],
     ):
         self.conditions, self.masks, self.wrong = conditions, masks, wrong.astype(np.float64)
         self.expected = expected_errors(wrong, strata)
         self.apart = np.array([each.trait in apart for each in conditions], dtype=bool)
-        self.costs = naming_costs(conditions)
+        self.costs = naming_costs(conditions, measured)
         names = sorted({each.trait for each in conditions})
         self.trait = np.array([names.index(each.trait) for each in conditions], dtype=np.int64)
 

@@ -40,8 +40,9 @@ class ErrorSlice:
     """One rule with what is known of it.
 
     members: which inputs it holds for, of all. inside, outside: the error rates where it holds and where not, both in
-    the half that it was not found on. p_value: corrected for the number of rules. explained: errors among all members
-    beyond what the rate outside would give.
+    the half that it was not found on, without the inputs that an earlier rule holds for. p_value: corrected for the
+    number of rules. explained: errors among all members that no earlier rule holds for, beyond what the rate outside
+    would give.
     """
 
     rule: SliceRule
@@ -55,7 +56,7 @@ class ErrorSlice:
     @property
     def confirmed(self) -> bool:
         """Whether its excess of errors came back in the half that it was not found on."""
-        return self.p_value <= LEVEL
+        return self.p_value <= LEVEL and self.inside.share > self.outside.share
 
 
 @dataclass(frozen=True)
@@ -117,16 +118,17 @@ def _covered(rules: Sequence[SliceRule], columns: dict[str, NDArray[np.generic]]
 
 def _tested(rules: Sequence[tuple[str, SliceRule]], traits: Sequence[Trait], data: SliceData) -> list[ErrorSlice]:
     columns, sources = columns_of(traits), {trait.name: trait.source for trait in traits}
-    left, slices = ~data.found_on, []
+    left, slices = np.ones(len(data.wrong), dtype=bool), []
     for kind, rule in rules:
         members = rule.holds(columns)
+        other = left & ~data.found_on
         plain = any(sources[each.trait] in ("metadata", "image") for each in rule.conditions)
         labels = data.labels if plain else None  # a label by itself is compared with all others
-        p_value = _p_value(members[left], data, left, None if labels is None else labels[left])
-        left = left & ~members
-        inside, outside = (_rate(data.wrong[~data.found_on & part]) for part in (members, ~members))
+        p_value = _p_value(members[other], data, other, None if labels is None else labels[other])
+        inside, outside = (_rate(data.wrong[other & part]) for part in (members, ~members))
         usual = 0.0 if np.isnan(outside.share) else outside.share
-        explained = max(float(data.wrong[members].sum() - members.sum() * usual), 0.0)
+        explained = max(float(data.wrong[left & members].sum() - (left & members).sum() * usual), 0.0)
+        left = left & ~members
         slices.append(
             ErrorSlice(rule, "cause" if kind == "cause" else "confusion", members, inside, outside, p_value, explained)
         )
