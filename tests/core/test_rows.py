@@ -141,7 +141,7 @@ def test_nothing_ever_appended(tmp_path):
     [
         (
             [([0], {"x": [1]}), ([1], {"x": [1.5]})],
-            r"column 'x' changed from Column\(dtype='<i8'.*to Column\(dtype='<f8'",
+            r"column 'x' changed from ColumnType\(dtype='<i8'.*to ColumnType\(dtype='<f8'",
         ),
         ([([0], {"x": [1]}), ([1], {"x": [[1]]})], r"column 'x' changed .*records must be alike .*repeat its id"),
         ([([0], {"x": [1]}), ([1], {"y": [1]})], r"columns \['sample', 'y'\] after \['sample', 'x'\]"),

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from weakspot.core.errors import ConfigError
-from weakspot.gate.policy import Rule, read_policy
+from weakspot.gate.policy import PolicyRule, read_policy
 
 
 def policy(tmp_path, text):
@@ -25,7 +25,7 @@ def test_rules_are_read_with_their_lines(tmp_path):
         "- {finding: a.c, column: bias, where: {confused: true}, at_most: 1}\n",
     )
     assert read.baseline == tmp_path / "runs/last"
-    assert read.rules[0] == Rule(finding="a.b", number="weak_share", at_most=0.15, confidence=0.95)
+    assert read.rules[0] == PolicyRule(finding="a.b", number="weak_share", at_most=0.15, confidence=0.95)
     assert read.rules[0].claim == "weak_share ≤ 0.15 with 95% confidence"
     assert read.rules[1].claim == "bias of every row with confused = True ≤ 1"
     assert read.place(1) == f"{tmp_path}/policy.yaml:7"
@@ -96,9 +96,9 @@ def test_a_policy_that_is_not_there_is_said_so(tmp_path):
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "howto-gate.md").read_text()
 
 
-@pytest.mark.parametrize("key", [own.name for own in fields(Rule)])
+@pytest.mark.parametrize("key", [own.name for own in fields(PolicyRule)])
 def test_every_key_of_a_rule_is_documented(key):
-    assert f"`{key}`" in GUIDE and f"{key}" in (Rule.__doc__ or "")
+    assert f"`{key}`" in GUIDE and f"{key}" in (PolicyRule.__doc__ or "")
 
 
 def test_the_workflow_in_the_guide_is_valid_and_calls_the_gate():

@@ -4,16 +4,16 @@ import pyarrow as pa
 import pytest
 
 from weakspot.core.outputs import Outputs
-from weakspot.report.tables import Cell, show_table
+from weakspot.report.tables import TableCell, show_table
 
 
-def cells(values: list[object], kind: pa.DataType | None = None, name: str = "x") -> list[Cell]:
+def cells(values: list[object], kind: pa.DataType | None = None, name: str = "x") -> list[TableCell]:
     return [row[0] for row in show_table(pa.table({name: pa.array(values, kind)}), Outputs()).rows]
 
 
 def test_numbers_are_rounded_for_the_eye_and_exact_for_sorting() -> None:
-    assert cells([0.047619047619047616]) == [Cell("0.04762", "number", "0.047619047619047616")]
-    assert cells([12200]) == [Cell("12,200", "number", "12200")]
+    assert cells([0.047619047619047616]) == [TableCell("0.04762", "number", "0.047619047619047616")]
+    assert cells([12200]) == [TableCell("12,200", "number", "12200")]
 
 
 def test_identifiers_keep_their_digits_together() -> None:
@@ -24,10 +24,10 @@ def test_identifiers_keep_their_digits_together() -> None:
 
 def test_what_is_missing_has_no_number_to_sort_by() -> None:
     assert cells([None, math.nan], pa.float64()) == [
-        Cell("–", "number missing"),
-        Cell("not a number", "number missing"),
+        TableCell("–", "number missing"),
+        TableCell("not a number", "number missing"),
     ]
-    assert cells([None], pa.string()) == [Cell("–", "missing")]
+    assert cells([None], pa.string()) == [TableCell("–", "missing")]
 
 
 def test_infinity_is_spelled_as_a_browser_reads_it() -> None:
@@ -47,7 +47,7 @@ def test_infinity_is_spelled_as_a_browser_reads_it() -> None:
     ],
 )
 def test_any_type_of_column_is_shown(values: list[object], kind: pa.DataType, text: str) -> None:
-    assert cells(values, kind) == [Cell(text)]
+    assert cells(values, kind) == [TableCell(text)]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ _ON_THEIR_WAY = 4
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnType:
     """The type and the shape of one record of a column."""
 
     dtype: str
@@ -45,8 +45,8 @@ class RowWriter:
         self._folder = folder
         self._name = name
         self._files: dict[str, IO[bytes]] = {}
-        self._columns: dict[str, Column] = {}
-        self._empty: dict[str, Column] = {}
+        self._columns: dict[str, ColumnType] = {}
+        self._empty: dict[str, ColumnType] = {}
         """What appends without records looked like; it counts only where no others come."""
         self._fetched: deque[AsyncCopy] = deque()
         self._count = 0
@@ -61,7 +61,7 @@ class RowWriter:
         fetched = AsyncCopy({SAMPLE: np.asarray(positions, dtype=np.int64), **columns})
         arrays = fetched.arrays
         if not len(positions):
-            self._empty = {key: Column(array.dtype.str, tuple(array.shape[1:])) for key, array in arrays.items()}
+            self._empty = {key: ColumnType(array.dtype.str, tuple(array.shape[1:])) for key, array in arrays.items()}
             return
         if self._columns and arrays.keys() != self._columns.keys():
             raise ProbeError(f"rows {self._name!r}: columns {sorted(arrays)} after {sorted(self._columns)}")
@@ -87,7 +87,7 @@ class RowWriter:
         self._files[key].write(np.ascontiguousarray(array).data)
 
     def _check(self, key: str, array: np.ndarray, expected: int) -> None:
-        column = Column(array.dtype.str, tuple(array.shape[1:]))
+        column = ColumnType(array.dtype.str, tuple(array.shape[1:]))
         if array.dtype.hasobject or array.dtype.kind not in "biufc":
             raise ProbeError(f"rows {self._name!r}: column {key!r} has type {array.dtype}; expected numbers")
         if array.ndim == 0 or len(array) != expected:
@@ -130,7 +130,7 @@ class RowWriter:
         return map_column(self._folder / f"{self._name}.{key}", self._columns[key], self._count)
 
 
-def map_column(path: Path, column: Column, count: int) -> np.ndarray:
+def map_column(path: Path, column: ColumnType, count: int) -> np.ndarray:
     """A raw file as a read-only memory-mapped array; an empty one cannot be mapped."""
     shape = (count, *column.shape)
     if count == 0 or column.record_bytes == 0:
@@ -147,10 +147,10 @@ class RowTable(Mapping[str, np.ndarray]):
         self._scratch = scratch
         self._ids = ids
         self._indexes = [(folder, read_json(folder / f"{name}.json", links=False)) for folder in shards]
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, ColumnType] = {}
         for folder, index in sorted(self._indexes, key=lambda entry: entry[1]["count"] == 0):
             for key, (dtype, shape) in index["columns"].items():
-                column = Column(dtype, tuple(shape))
+                column = ColumnType(dtype, tuple(shape))
                 if self._columns.setdefault(key, column) != column and index["count"]:
                     raise ProbeError(f"rows {name!r}: column {key!r} differs between shards, see {folder}")
 

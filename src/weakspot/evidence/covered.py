@@ -8,7 +8,7 @@ from weakspot.core.errors import RunError
 from weakspot.core.files import check_plain
 from weakspot.core.finding import check_name
 from weakspot.core.run import MANIFEST, Run
-from weakspot.gate.policy import Rule, read_policy
+from weakspot.gate.policy import PolicyRule, read_policy
 
 FINDINGS, POLICY = "findings", "policy.yaml"
 OF_BASELINE = "baseline/"
@@ -33,7 +33,7 @@ def run_digests(run: Run) -> dict[str, str]:
     return _digests(run, [MANIFEST, *beside, *_in_findings(run.folder / FINDINGS)])
 
 
-def baseline_digests(baseline: Run, rules: Iterable[Rule]) -> dict[str, str]:
+def baseline_digests(baseline: Run, rules: Iterable[PolicyRule]) -> dict[str, str]:
     """The SHA-256 of what a baseline is compared by: its manifest, and the Findings that rules compare with."""
     compared = {rule.finding for rule in rules if rule.compares} & set(baseline.names())
     held = [name for finding in sorted(compared) for name in _in_folder(baseline.finding_folder(finding))]

@@ -8,7 +8,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
 from weakspot.core.options import nearest
 from weakspot.core.run import Run
-from weakspot.gate.policy import Rule
+from weakspot.gate.policy import PolicyRule
 
 USUAL_SPLIT = "test"
 AGAIN = "examine again"
@@ -35,7 +35,7 @@ def unready(run: Run) -> str:
     return ""
 
 
-def unfounded(finding: Finding, run: Run, rule: Rule, place: str) -> str:
+def unfounded(finding: Finding, run: Run, rule: PolicyRule, place: str) -> str:
     """Why a Finding is no evidence of what a rule is about; nothing where it is."""
     sources = _sources(finding, run)
     if isinstance(sources, str):
@@ -75,7 +75,7 @@ def _digests(value: Any) -> list[str]:
     return [item for item in held if isinstance(item, str) and _DIGEST.fullmatch(item)]
 
 
-def _wrong_data(data: str, name: str, run: Run, rule: Rule, place: str) -> str:
+def _wrong_data(data: str, name: str, run: Run, rule: PolicyRule, place: str) -> str:
     """Why these are not the data that a rule is about; nothing where they are."""
     splits = run.manifest()["data"]
     of = [split for split, own in splits.items() if own.get("fingerprint") == data]
@@ -104,7 +104,7 @@ def _split_meant(name: str, splits: Sequence[str]) -> str | None:
     return splits[0] if len(splits) == 1 else None
 
 
-def _too_few(sources: Sequence[Mapping[str, Any]], rule: Rule) -> str:
+def _too_few(sources: Sequence[Mapping[str, Any]], rule: PolicyRule) -> str:
     if rule.least_samples is None:
         return ""
     counts = [source.get("samples") for source in sources]

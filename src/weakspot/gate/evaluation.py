@@ -12,7 +12,7 @@ from weakspot.core.options import nearest
 from weakspot.core.run import Run
 from weakspot.gate.basis import too_few, unfounded, unready
 from weakspot.gate.new_causes import new_causes
-from weakspot.gate.policy import COVERAGE, Policy, Rule
+from weakspot.gate.policy import COVERAGE, Policy, PolicyRule
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ _MOST_SPELT = 1000
 class Judged:
     """One rule with what was measured."""
 
-    rule: Rule
+    rule: PolicyRule
     passed: bool
     told: str
     warnings: tuple[str, ...] = ()
@@ -61,14 +61,14 @@ def judge(run: Run, policy: Policy, baseline: Run | None = None) -> Verdict:
     return Verdict(str(run.folder), policy.places.name, subject, judged)
 
 
-def _judged(rule: Rule, number: int, run: Run, baseline: Run | None, policy: Policy) -> Judged:
+def _judged(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> Judged:
     """One rule; what the policy names and the Run has not is an error of the policy, with its line."""
     warnings = (NO_VERDICT,) if rule.finding.startswith(COVERAGE) else ()
     passed, told = _held(rule, number, run, baseline, policy)
     return Judged(rule, passed, told, warnings)
 
 
-def _held(rule: Rule, number: int, run: Run, baseline: Run | None, policy: Policy) -> tuple[bool, str]:
+def _held(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> tuple[bool, str]:
     """Whether a rule holds, and what was measured or why nothing is shown."""
     missing = unready(run)
     if missing:
@@ -92,7 +92,7 @@ def _held(rule: Rule, number: int, run: Run, baseline: Run | None, policy: Polic
     return _number(rule, finding, policy.place(number, "number"))
 
 
-def _basis(rule: Rule, number: int, run: Run, policy: Policy) -> tuple[Finding, str]:
+def _basis(rule: PolicyRule, number: int, run: Run, policy: Policy) -> tuple[Finding, str]:
     """The Finding that a rule is about, and why it is no evidence, if it is none."""
     finding = _finding(run, rule.finding, policy.place(number, "finding"))
     return finding, unfounded(finding, run, rule, policy.place(number, "split"))
@@ -106,7 +106,7 @@ def _finding(run: Run, name: str, place: str) -> Finding:
     return run.verified(name)
 
 
-def _number(rule: Rule, finding: Finding, place: str) -> tuple[bool, str]:
+def _number(rule: PolicyRule, finding: Finding, place: str) -> tuple[bool, str]:
     name = str(rule.number)
     if name not in finding.summary:
         known = list(finding.summary)
@@ -125,7 +125,7 @@ def _number(rule: Rule, finding: Finding, place: str) -> tuple[bool, str]:
     return _bounded(rule, estimate)
 
 
-def _bounded(rule: Rule, estimate: Estimate) -> tuple[bool, str]:
+def _bounded(rule: PolicyRule, estimate: Estimate) -> tuple[bool, str]:
     """The far end of the interval must keep to the bound; a number that has no interval keeps to it itself."""
     told = str(estimate)
     if (estimate.low is None) != (estimate.high is None):
@@ -142,7 +142,7 @@ def _bounded(rule: Rule, estimate: Estimate) -> tuple[bool, str]:
     return _within(rule, low, high), told
 
 
-def _within(rule: Rule, low: float, high: float) -> bool:
+def _within(rule: PolicyRule, low: float, high: float) -> bool:
     return (rule.at_most is None or high <= rule.at_most) and (rule.at_least is None or low >= rule.at_least)
 
 
@@ -150,7 +150,7 @@ def _same(value: object, wanted: object) -> bool:
     return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
 
 
-def _rows(rule: Rule, finding: Finding, policy: Policy, number: int) -> tuple[bool, str]:
+def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tuple[bool, str]:
     """Every row must hold; one without a value does not, and no rows show nothing."""
     table = finding.table
     known = [] if table is None else table.column_names
@@ -172,7 +172,7 @@ def _rows(rule: Rule, finding: Finding, policy: Policy, number: int) -> tuple[bo
     return False, f"{len(broken):,} of {len(rows):,} rows do not: {first}" + (" …" if len(broken) > 3 else "")
 
 
-def _no_row(rule: Rule, table: "pa.Table") -> str:
+def _no_row(rule: PolicyRule, table: "pa.Table") -> str:
     """That no row is chosen, with the values that there are: most often one is misspelt."""
     if not table.num_rows:
         return "the table has no rows, so nothing is shown"
@@ -188,7 +188,7 @@ def _values(name: str, wanted: object, table: "pa.Table") -> str:
     return f"{hint}{name} has {', '.join(list(values)[:_MOST_VALUES])}{more}"
 
 
-def _chosen(rule: Rule, table: "pa.Table") -> Iterator[dict[str, Any]]:
+def _chosen(rule: PolicyRule, table: "pa.Table") -> Iterator[dict[str, Any]]:
     """The rows that a rule is about, with the columns that it needs and two that name them."""
     kinds = {field.name: str(field.type) for field in table.schema}
     naming = [name for name, kind in kinds.items() if "string" in kind or name in ("id", "cluster")][:2]
@@ -196,7 +196,7 @@ def _chosen(rule: Rule, table: "pa.Table") -> Iterator[dict[str, Any]]:
     return (row for row in chosen.to_pylist() if all(_same(row[name], value) for name, value in rule.where.items()))
 
 
-def _holds(rule: Rule, value: Any, place: str) -> bool:
+def _holds(rule: PolicyRule, value: Any, place: str) -> bool:
     if value is None or (isinstance(value, float) and isnan(value)):
         return False
     if rule.equals is not None:
@@ -210,7 +210,7 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _against(rule: Rule, finding: Finding, baseline: Finding, place: str) -> tuple[bool, str]:
+def _against(rule: PolicyRule, finding: Finding, baseline: Finding, place: str) -> tuple[bool, str]:
     if rule.new_causes is not None:
         found = new_causes(finding, baseline, overlap=rule.overlap, place=place)
         told = f"new: {', '.join(f'cluster {number}' for number in found)}" if found else "no new one"
@@ -230,7 +230,7 @@ def _against(rule: Rule, finding: Finding, baseline: Finding, place: str) -> tup
     return worse <= float(rule.worse_by_at_most or 0), f"{told}; worse by {worse:.4g} at most"
 
 
-def _no_direction(rule: Rule, finding: Finding) -> str:
+def _no_direction(rule: PolicyRule, finding: Finding) -> str:
     """That neither way is better, with the numbers or columns of which one is."""
     name, kind = (rule.column, "columns") if rule.column else (str(rule.number), "numbers")
     made = list(finding.summary) if kind == "numbers" or finding.table is None else finding.table.column_names
@@ -242,7 +242,7 @@ def _no_direction(rule: Rule, finding: Finding) -> str:
     )
 
 
-def _difference(rule: Rule, finding: Finding, found: list[Difference]) -> Difference | None:
+def _difference(rule: PolicyRule, finding: Finding, found: list[Difference]) -> Difference | None:
     """The difference that a rule is about; the mean of a column is paired by that column, where it is there."""
     paired = {one.column: one for one in found if one.column is not None}
     if rule.column is not None:

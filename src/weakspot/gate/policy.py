@@ -19,7 +19,7 @@ Scalar = str | float | bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class PolicyRule:
     """One thing that must hold of a Finding.
 
     finding: the Finding's name, as `weakspot show` lists it.
@@ -96,7 +96,7 @@ class Rule:
 class Policy:
     """Rules, the Run to compare with, and where in the file each stands."""
 
-    rules: list[Rule]
+    rules: list[PolicyRule]
     baseline: Path | None
     places: Places
 
@@ -138,7 +138,7 @@ def _least(name: str, value: Any, places: Places) -> int | None:
     return least
 
 
-def _asked(rule: Rule, least: Mapping[str, int | None]) -> Rule:
+def _asked(rule: PolicyRule, least: Mapping[str, int | None]) -> PolicyRule:
     """A rule with what the policy asks of all, where it says nothing itself; only rules of a column have rows."""
     rows = least["least_rows"] if rule.column is not None and rule.least_rows is None else rule.least_rows
     samples = least["least_samples"] if rule.least_samples is None else rule.least_samples
@@ -150,11 +150,11 @@ def _check_least(name: str, value: int | None) -> None:
         raise OptionError(name, f"{name} is {value}, expected 1 or more: no rule holds on nothing")
 
 
-def _rule(entry: Any, number: int, places: Places) -> Rule:
+def _rule(entry: Any, number: int, places: Places) -> PolicyRule:
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{places.of('rules', number)}: expected a rule as a mapping, got {shortened(entry)}")
-    hints = get_type_hints(Rule)
-    known = [own.name for own in fields(Rule)]
+    hints = get_type_hints(PolicyRule)
+    known = [own.name for own in fields(PolicyRule)]
     with places.named("rules", number):
         for key in entry:
             if key not in known:
@@ -162,12 +162,12 @@ def _rule(entry: Any, number: int, places: Places) -> Rule:
         if "finding" not in entry:
             raise ConfigError("a rule needs a finding: the name of one, as `weakspot show` lists them")
         given = {name: checked(name, value, hints[name], of="rule") for name, value in entry.items()}
-        rule = Rule(**given)
+        rule = PolicyRule(**given)
         _check(rule)
     return rule
 
 
-def _check(rule: Rule) -> None:
+def _check(rule: PolicyRule) -> None:
     """Refuse what cannot be meant together."""
     subjects = [name for name in SUBJECTS if getattr(rule, name) is not None]
     conditions = [name for name in CONDITIONS if getattr(rule, name) is not None and (name != "exists" or rule.exists)]

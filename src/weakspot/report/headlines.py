@@ -6,7 +6,7 @@ from weakspot.core.finding import Finding
 from weakspot.core.outputs import Headline
 from weakspot.core.templates import SLOT, slots
 from weakspot.formatting import label, with_interval
-from weakspot.report.view_models import Answer, Part
+from weakspot.report.view_models import Answer, SentencePart
 from weakspot.rooms import QUESTIONS
 
 
@@ -22,7 +22,7 @@ def answer(room: str, findings: Sequence[Finding]) -> Answer:
     if not answers:
         return Answer(room, QUESTIONS[room], _first_number(findings))
     told = answers[:1] + [pair for pair in fitting if pair[0].further][:1]
-    parts = [[Part(" "), *_filled(headline, finding)] for headline, finding in told]
+    parts = [[SentencePart(" "), *_filled(headline, finding)] for headline, finding in told]
     return Answer(room, QUESTIONS[room], [part for sentence in parts for part in sentence][1:])
 
 
@@ -37,23 +37,25 @@ def _known(finding: Finding) -> set[str]:
     return {name for name, estimate in finding.summary.items() if estimate.value is not None}
 
 
-def _filled(headline: Headline, finding: Finding) -> list[Part]:
+def _filled(headline: Headline, finding: Finding) -> list[SentencePart]:
     pieces = SLOT.split(headline.text)  # text and names of numbers by turns
-    return [_number(piece, finding) if place % 2 else Part(piece) for place, piece in enumerate(pieces) if piece]
+    return [
+        _number(piece, finding) if place % 2 else SentencePart(piece) for place, piece in enumerate(pieces) if piece
+    ]
 
 
-def _number(name: str, finding: Finding) -> Part:
+def _number(name: str, finding: Finding) -> SentencePart:
     if name == "finding":
-        return Part(label(finding.name).lower(), f"#finding-{finding.name}")
+        return SentencePart(label(finding.name).lower(), f"#finding-{finding.name}")
     text = with_interval(finding.summary[name], finding.outputs.number(name).unit)
-    return Part(text, f"#origin-{finding.name}")
+    return SentencePart(text, f"#origin-{finding.name}")
 
 
-def _first_number(findings: Sequence[Finding]) -> list[Part]:
+def _first_number(findings: Sequence[Finding]) -> list[SentencePart]:
     """The first number of the first Finding that has one."""
     first = next((finding for finding in findings if finding.summary), None)
     if first is None:
-        return [Part("No number answers it; see the Findings below.")]
+        return [SentencePart("No number answers it; see the Findings below.")]
     name, estimate = next(iter(first.summary.items()))
     about = estimate.about or first.outputs.number(name).about or label(name).lower()
-    return [Part(f"{label(first.name)}: "), _number(name, first), Part(f", {about}.")]
+    return [SentencePart(f"{label(first.name)}: "), _number(name, first), SentencePart(f", {about}.")]

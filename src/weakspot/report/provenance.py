@@ -13,7 +13,7 @@ _FIRST = ("probe", "parameters", "subject", "data", "samples", "execution", "ver
 
 
 @dataclass(frozen=True)
-class Origin:
+class ProvenanceLine:
     """One line of a provenance; `finding` names the Finding of the same Run that the value is the digest of."""
 
     path: str
@@ -21,13 +21,13 @@ class Origin:
     finding: str | None = None
 
 
-def origins(finding: Finding, names: Mapping[str, str]) -> list[Origin]:
+def origins(finding: Finding, names: Mapping[str, str]) -> list[ProvenanceLine]:
     """The provenance, the arrays and the Finding's own digest; `names` has the Run's Findings by digest."""
     given = finding.provenance
     ordered = {key: given[key] for key in (*_FIRST, *given) if key in given}
-    lines = [Origin(path, _text(value), names.get(str(value))) for path, value in _leaves("", ordered)]
-    arrays = [Origin(_joined("arrays", name), _kind(array)) for name, array in finding.arrays.items()]
-    return [*lines, *arrays, Origin("digest of this Finding", finding.digest)]
+    lines = [ProvenanceLine(path, _text(value), names.get(str(value))) for path, value in _leaves("", ordered)]
+    arrays = [ProvenanceLine(_joined("arrays", name), _kind(array)) for name, array in finding.arrays.items()]
+    return [*lines, *arrays, ProvenanceLine("digest of this Finding", finding.digest)]
 
 
 def built_from(finding: Finding, names: Mapping[str, str]) -> set[str]:

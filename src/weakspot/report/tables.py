@@ -15,7 +15,7 @@ COLUMNS = 40
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnHead:
     """A column's head; numbers are set flush right and sorted by value."""
 
     name: str
@@ -29,7 +29,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """What a cell shows, how it is set ("number", "missing"), and the number it is sorted by."""
 
     text: str
@@ -41,8 +41,8 @@ class Cell:
 class ShownTable:
     """The first rows and columns of a table."""
 
-    columns: list[Column]
-    rows: list[list[Cell]]
+    columns: list[ColumnHead]
+    rows: list[list[TableCell]]
     all_rows: int
     all_columns: int
 
@@ -62,7 +62,7 @@ class ShownTable:
 def show_table(table: pa.Table, outputs: Outputs, *, rows: int = ROWS, columns: int = COLUMNS) -> ShownTable:
     """The first rows and columns, cell by cell; the table itself is not copied."""
     fields = list(table.schema)[:columns]
-    heads = [Column(field.name, _is_numeric(field.type), outputs.column(field.name)) for field in fields]
+    heads = [ColumnHead(field.name, _is_numeric(field.type), outputs.column(field.name)) for field in fields]
     shown = [_cells(table.column(index).slice(0, rows), head) for index, head in enumerate(heads)]
     return ShownTable(heads, [list(row) for row in zip(*shown, strict=True)], table.num_rows, table.num_columns)
 
@@ -71,7 +71,7 @@ def _extent(shown: int, total: int, noun: str) -> str:
     return counted(total, noun) if shown == total else f"first {number(shown)} of {counted(total, noun)}"
 
 
-def _cells(column: pa.ChunkedArray, head: Column) -> list[Cell]:
+def _cells(column: pa.ChunkedArray, head: ColumnHead) -> list[TableCell]:
     return [_cell(value, head) for value in _values(column)]
 
 
@@ -81,16 +81,16 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     return list(plain.to_pylist())
 
 
-def _cell(value: Any, head: Column) -> Cell:
+def _cell(value: Any, head: ColumnHead) -> TableCell:
     kind = "number" if head.numeric else ""
     if value is None:
-        return Cell(MISSING, f"{kind} missing".strip())
+        return TableCell(MISSING, f"{kind} missing".strip())
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return Cell(value_text(value), kind)
+        return TableCell(value_text(value), kind)
     if isnan(value):
-        return Cell(number(value), f"{kind} missing".strip())
+        return TableCell(number(value), f"{kind} missing".strip())
     text = str(value) if head.identifier and isinstance(value, int) else in_unit(value, head.declared.unit)
-    return Cell(text, kind, str(value).replace("inf", "Infinity"))  # as the browser spells it
+    return TableCell(text, kind, str(value).replace("inf", "Infinity"))  # as the browser spells it
 
 
 def _is_numeric(kind: pa.DataType) -> bool:

@@ -8,7 +8,7 @@ from weakspot.core.finding import Picture
 from weakspot.core.room import NextStep
 from weakspot.formatting import ShownEstimate
 from weakspot.report.drawings import DrawnFigure
-from weakspot.report.provenance import Origin
+from weakspot.report.provenance import ProvenanceLine
 from weakspot.report.tables import ShownTable
 
 _LEAST_HEIGHT = 72
@@ -17,7 +17,7 @@ _HEADER = 24
 
 
 @dataclass(frozen=True)
-class Part:
+class SentencePart:
     """A piece of a sentence; a number leads to how it was computed."""
 
     text: str
@@ -54,7 +54,7 @@ class Answer:
 
     room: str
     question: str
-    sentence: list[Part]
+    sentence: list[SentencePart]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class FindingSection:
     pictures: list[ShownPicture]
     table: ShownTable | None
     table_file: str
-    origins: list[Origin]
+    origins: list[ProvenanceLine]
     used_by: list[str]
 
     @property

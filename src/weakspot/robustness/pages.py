@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from weakspot.viewer.columns import Column
+from weakspot.viewer.columns import SampleColumn
 from weakspot.viewer.finding_access import plain_rows, rows_in
 from weakspot.viewer.library import Chosen
 from weakspot.viewer.media import media_of
@@ -57,7 +57,7 @@ def _weak_query(table: SampleTable | None, finding: str) -> dict[str, Any]:
     return {"filters": filters, "fragile": fragile, "sort": "" if accuracy is None else accuracy.name}
 
 
-def _column(table: SampleTable, name: str, finding: str) -> Column | None:
+def _column(table: SampleTable, name: str, finding: str) -> SampleColumn | None:
     """The column of a Finding; where another Finding has the same values under that name, the one that is kept."""
     return table.columns.get(f"{finding}.{name}") or column_called(table, name)
 

@@ -18,7 +18,7 @@ _LISTED = 50
 
 
 @dataclass(frozen=True)
-class Column:
+class SampleColumn:
     """A value for each sample, in the order of the samples.
 
     numbers: float64, NaN where there is none. Of a text it is the place in `texts`, by which it is also sorted; of a
@@ -34,13 +34,13 @@ class Column:
     whole: bool = False
     several: bool = False
 
-    def spread(self, places: Places, count: int) -> "Column":
+    def spread(self, places: Places, count: int) -> "SampleColumn":
         """The same values for `count` samples: row r belongs to sample `places[r]`."""
         numbers = np.full(count, np.nan)
         numbers[places] = self.numbers
         return replace(self, numbers=numbers)
 
-    def named(self, name: str) -> "Column":
+    def named(self, name: str) -> "SampleColumn":
         """The same column under another name."""
         return replace(self, name=name)
 
@@ -75,7 +75,7 @@ class Column:
         order = np.argsort(-counts, kind="stable")[:_LISTED]
         return [self.texts[code] for code in order.tolist() if counts[code]]
 
-    def holds(self, other: "Column") -> bool:
+    def holds(self, other: "SampleColumn") -> bool:
         """Whether this column says all that the other does, and the same."""
         told = ~np.isnan(other.numbers)
         one, two = self.numbers[told], other.numbers[told]
@@ -87,7 +87,9 @@ class Column:
         return bool((mine[one.astype(np.int64)] == others[two.astype(np.int64)]).all())
 
 
-def column_of(name: str, finding: str, about: str, values: "pa.ChunkedArray", classes: list[str]) -> Column | None:
+def column_of(
+    name: str, finding: str, about: str, values: "pa.ChunkedArray", classes: list[str]
+) -> SampleColumn | None:
     """A column of a table; None for what is neither number, text nor truth value, such as a list.
 
     Whole numbers in `target` and `prediction` are places in `classes`, where there are names.
@@ -96,11 +98,11 @@ def column_of(name: str, finding: str, about: str, values: "pa.ChunkedArray", cl
     if pa.types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
     if pa.types.is_boolean(kind):
-        return Column(name, finding, "flag", about, _floats(values.cast(pa.int8())))
+        return SampleColumn(name, finding, "flag", about, _floats(values.cast(pa.int8())))
     if pa.types.is_integer(kind) and name in ("target", "prediction") and classes:
         return _class_column(name, finding, about, _floats(values), classes)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return Column(name, finding, "number", about, _floats(values), whole=pa.types.is_integer(kind))
+        return SampleColumn(name, finding, "number", about, _floats(values), whole=pa.types.is_integer(kind))
     if pa.types.is_temporal(kind):
         values, kind = values.cast(pa.string()), pa.string()
     return _text_column(name, finding, about, values) if _is_text(kind) else None
@@ -115,7 +117,7 @@ def _floats(values: "pa.ChunkedArray") -> NDArray[np.float64]:
     return np.asarray(as_double.to_numpy(zero_copy_only=False), dtype=np.float64).copy()
 
 
-def _text_column(name: str, finding: str, about: str, values: "pa.ChunkedArray") -> Column:
+def _text_column(name: str, finding: str, about: str, values: "pa.ChunkedArray") -> SampleColumn:
     encoded = pc.dictionary_encode(pc.utf8_slice_codeunits(values, 0, _LONGEST)).combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # pyarrow gives either, by the number of chunks
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
@@ -123,12 +125,14 @@ def _text_column(name: str, finding: str, about: str, values: "pa.ChunkedArray")
     rank = np.empty(len(order) + 1)
     rank[order.to_numpy()], rank[-1] = np.arange(len(order)), np.nan
     codes = np.asarray(encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False), dtype=np.int64)
-    return Column(name, finding, "text", about, rank[codes], tuple(encoded.dictionary.take(order).to_pylist()))
+    return SampleColumn(name, finding, "text", about, rank[codes], tuple(encoded.dictionary.take(order).to_pylist()))
 
 
-def _class_column(name: str, finding: str, about: str, numbers: NDArray[np.float64], classes: list[str]) -> Column:
+def _class_column(
+    name: str, finding: str, about: str, numbers: NDArray[np.float64], classes: list[str]
+) -> SampleColumn:
     """Class numbers as names; the order of the classes is the subject's own."""
     known = (numbers >= 0) & (numbers < len(classes))
     if not (known | np.isnan(numbers)).all():
-        return Column(name, finding, "number", about, numbers, whole=True)
-    return Column(name, finding, "text", about, numbers, tuple(classes))
+        return SampleColumn(name, finding, "number", about, numbers, whole=True)
+    return SampleColumn(name, finding, "text", about, numbers, tuple(classes))

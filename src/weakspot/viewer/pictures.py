@@ -40,7 +40,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class SplitPictures:
     """The pictures of a split's samples, from the first of some Findings that has one."""
 
     kept: tuple[Kept, ...]
@@ -77,16 +77,16 @@ class Pictures:
         return None
 
 
-def pictures_of(run: RunReader, split: str) -> Pictures:
+def pictures_of(run: RunReader, split: str) -> SplitPictures:
     """The pictures of a split's samples, the largest of each."""
     return run.kept(("pictures", split), lambda: _gathered(run, split))
 
 
-def _gathered(run: RunReader, split: str) -> Pictures:
+def _gathered(run: RunReader, split: str) -> SplitPictures:
     table = sample_table(run, split)
     found = sorted(_sources(run, split, table), key=lambda one: -one[1].pixels.shape[1])
     version = "".join(digest[:8] for digest, _ in found)
-    return Pictures(tuple(kept for _, kept in found), version)
+    return SplitPictures(tuple(kept for _, kept in found), version)
 
 
 def _sources(run: RunReader, split: str, table: SampleTable) -> Iterator[tuple[str, Kept]]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from weakspot.core.errors import RunError
 from weakspot.core.finding import Finding
-from weakspot.viewer.columns import Column, Places, column_of
+from weakspot.viewer.columns import Places, SampleColumn, column_of
 from weakspot.viewer.reading import RunReader
 from weakspot.viewer.splits import ID, class_names, findings_of
 
@@ -27,7 +27,7 @@ class SampleTable:
 
     split: str
     ids: "pa.StringArray"
-    columns: Mapping[str, Column]
+    columns: Mapping[str, SampleColumn]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -106,7 +106,7 @@ def _all_ids(held: Sequence[_Held]) -> "pa.StringArray":
     return together if ordered else together.take(pc.sort_indices(together))
 
 
-def _columns(held: _Held, ids: "pa.StringArray", classes: list[str]) -> Iterator[Column]:
+def _columns(held: _Held, ids: "pa.StringArray", classes: list[str]) -> Iterator[SampleColumn]:
     """The columns of a Finding, brought into the order of the samples."""
     finding, table = held.finding, held.finding.table
     if held.ids is not None and table is not None:
@@ -120,7 +120,7 @@ def _columns(held: _Held, ids: "pa.StringArray", classes: list[str]) -> Iterator
         yield from _array_column(finding, name, ids)
 
 
-def _array_column(finding: Finding, name: str, ids: "pa.StringArray") -> Iterator[Column]:
+def _array_column(finding: Finding, name: str, ids: "pa.StringArray") -> Iterator[SampleColumn]:
     """A column that lies in two arrays: ids and, of each, a whole number; 0 stands for none."""
     names, numbers = (finding.arrays.get(array) for array in finding.outputs.by_sample[name])
     if names is None or numbers is None or names.shape != numbers.shape or numbers.dtype.kind not in "iu":
@@ -128,13 +128,13 @@ def _array_column(finding: Finding, name: str, ids: "pa.StringArray") -> Iterato
     found = pc.index_in(pa.array(names.tolist(), pa.string()), value_set=ids).fill_null(-1)
     places = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
     there = (places >= 0) & (numbers > 0)
-    column = Column(name, finding.name, "number", finding.about, numbers[there].astype(float), whole=True)
+    column = SampleColumn(name, finding.name, "number", finding.about, numbers[there].astype(float), whole=True)
     yield column.spread(places[there], len(ids))
 
 
-def _told_apart(columns: Sequence[Column]) -> dict[str, Column]:
+def _told_apart(columns: Sequence[SampleColumn]) -> dict[str, SampleColumn]:
     """Columns by name: the bare one where only one Finding has it or all say the same, else with the Finding's."""
-    by_name: dict[str, list[Column]] = {}
+    by_name: dict[str, list[SampleColumn]] = {}
     for column in columns:
         by_name.setdefault(column.name, []).append(column)
     named = {}
@@ -147,7 +147,7 @@ def _told_apart(columns: Sequence[Column]) -> dict[str, Column]:
     return named
 
 
-def column_called(table: SampleTable, *names: str) -> Column | None:
+def column_called(table: SampleTable, *names: str) -> SampleColumn | None:
     """The first column of one of these names, whichever Finding it is of."""
     for name in names:
         for column in table.columns.values():

@@ -12,7 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from weakspot.core.errors import ConfigError
 from weakspot.formatting import csv_cell, label
-from weakspot.viewer.columns import Column, Places
+from weakspot.viewer.columns import Places, SampleColumn
 from weakspot.viewer.library import Chosen
 from weakspot.viewer.pictures import pictures_of, read_positions
 from weakspot.viewer.responses import NO_STORE, CsvFile, Numbers, as_json
@@ -72,7 +72,7 @@ def samples(
     )
 
 
-def described(column: Column) -> dict[str, Any]:
+def described(column: SampleColumn) -> dict[str, Any]:
     """A column as the browser needs it to offer filters."""
     low, high = column.range
     return {
@@ -88,7 +88,7 @@ def described(column: Column) -> dict[str, Any]:
     }
 
 
-def _whose(column: Column) -> str:
+def _whose(column: SampleColumn) -> str:
     return "" if column.bare == column.name else f" ({label(column.finding).lower()})"
 
 
@@ -132,7 +132,7 @@ def column_texts(run: Chosen, column: ColumnName, split: Split = None) -> Respon
     return as_json({"texts": named_column(sample_table(run, chosen_split(run, split)), column).texts})
 
 
-def named_column(table: SampleTable, name: str) -> Column:
+def named_column(table: SampleTable, name: str) -> SampleColumn:
     """A column of the table."""
     if name not in table.columns:
         raise ConfigError(f"there is no column {name[:80]!r}: expected one of those that /api/samples lists")

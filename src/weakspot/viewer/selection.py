@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import nearest
-from weakspot.viewer.columns import Column, Places
+from weakspot.viewer.columns import Places, SampleColumn
 from weakspot.viewer.reading import RunReader
 from weakspot.viewer.sample_table import SampleTable, sample_table
 
@@ -117,7 +117,7 @@ def _id_holds(table: SampleTable, operator: str, value: str) -> Mask:
     raise ConfigError(f"ids cannot be {operator} something: expected is, not or has")
 
 
-def _text_has(column: Column, value: str) -> Mask:
+def _text_has(column: SampleColumn, value: str) -> Mask:
     """Whether a text holds the value as a part, or a set of labels all the labels of the value."""
     if column.kind != "text":
         raise ConfigError(f"{column.name} is no text: expected is, not, below or above")
@@ -133,7 +133,7 @@ def _labels(text: str) -> set[str]:
     return {label.strip() for label in re.split("[+;]", text)}
 
 
-def _wanted(column: Column, value: str) -> float:
+def _wanted(column: SampleColumn, value: str) -> float:
     """The number behind a value; NaN, which nothing equals, where no sample has it."""
     if column.kind == "text":
         return float(column.texts.index(value)) if value in column.texts else np.nan
@@ -144,7 +144,7 @@ def _wanted(column: Column, value: str) -> float:
     return _number(column, value)
 
 
-def _number(column: Column, value: str) -> float:
+def _number(column: SampleColumn, value: str) -> float:
     if column.kind != "number":
         raise ConfigError(f"{column.name} is no number: expected is, not{' or has' if column.kind == 'text' else ''}")
     try:
