@@ -23,6 +23,7 @@ JUDGES = {
     "lazy": set(),
     "rooms": set(),
     "formatting": set(),
+    "estimates": {"statistics"},
     "upgrades": {"rooms"},
     "yaml_file": set(),
     "report": {"statistics"},
@@ -104,12 +105,13 @@ def may_import(module):
     if room in ("relevance", "looks", "data", "models", "engines"):
         return {"core", room, "lazy", *(["heat_pictures"] if room == "relevance" else [])}
     if room == "attacks":
-        return {"core", "relevance", "statistics", room}
+        return {"core", "relevance", "statistics", "estimates", room}
     if room == "repair":
-        return {"core", "statistics", "lazy", room}
+        return {"core", "statistics", "estimates", "lazy", room}
     if room in ROOMS:
-        below = {"core", "relevance", "looks", "data", "attacks", "repair", "statistics", "slices", "heat_pictures"}
-        return {*below, *SHARED, "kernels", room, *({"viewer", "report"} if module.endswith("pages") else ())}
+        below = {"core", "relevance", "looks", "data", "attacks", "repair", "statistics", "estimates", "slices"}
+        above = ("viewer", "report") if module.endswith("pages") else ()
+        return {*below, *SHARED, "heat_pictures", "kernels", room, *above}
     if room in JUDGES:
         return {room, *JUDGES[room], *(SHARED if room not in SHARED else ())}
     return None

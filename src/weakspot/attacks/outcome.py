@@ -8,7 +8,8 @@ import numpy as np
 from torch import Tensor
 
 from weakspot.core.finding import Estimate, Finding
-from weakspot.statistics import bootstrap_interval, wilson_interval
+from weakspot.estimates import interval_estimate, share_of
+from weakspot.statistics import bootstrap_interval
 from weakspot.statistics.intervals import too_few_to_resample
 
 if TYPE_CHECKING:
@@ -80,10 +81,7 @@ class Outcome:
 
 
 def _share(rows: np.ndarray, about: str) -> Estimate:
-    if not len(rows):
-        return Estimate(None, about=about)
-    low, high = wilson_interval(rows.sum(), len(rows), confidence=_CONFIDENCE)
-    return Estimate(float(rows.mean()), float(low), float(high), _CONFIDENCE, about)
+    return share_of(rows, about, confidence=_CONFIDENCE)
 
 
 def _mean(values: np.ndarray, about: str) -> Estimate:
@@ -92,5 +90,5 @@ def _mean(values: np.ndarray, about: str) -> Estimate:
     few = too_few_to_resample(len(values), "samples")
     if few:
         return Estimate(float(values.mean()), about=f"{about}; {few}")
-    low, high = bootstrap_interval(lambda drawn: values[drawn].mean(), len(values), seed=0, confidence=_CONFIDENCE)
-    return Estimate(float(values.mean()), float(low), float(high), _CONFIDENCE, about)
+    interval = bootstrap_interval(lambda drawn: values[drawn].mean(), len(values), seed=0, confidence=_CONFIDENCE)
+    return interval_estimate(values.mean(), interval, about, confidence=_CONFIDENCE)

@@ -8,13 +8,14 @@ import numpy as np
 
 from weakspot.causes.finding_outputs import ERRORS
 from weakspot.causes.parameters import metadata_columns, metadata_rows
+from weakspot.core.class_names import named_classes
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation, Setting
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.tasks import Task, output_errors
-from weakspot.statistics import wilson_interval
+from weakspot.estimates import share_of
 
 NUMERIC: tuple[Task, ...] = ("regression", "keypoints")
 
@@ -90,14 +91,13 @@ class Errors(Probe):
             about = "share of the images whose error exceeds the threshold"
             if self.threshold is None:
                 return Estimate(float(incorrect.mean()), about=f"{about}: by its rule, not measured; give a threshold")
-        low, high = wilson_interval(int(incorrect.sum()), len(incorrect))
-        return Estimate(float(incorrect.mean()), float(low), float(high), 0.95, about)
+        return share_of(incorrect, about)
 
 
 def prediction_columns(seen: Observation, setting: Setting) -> dict[str, Any]:
     """Of one batch: targets, predictions, and whether they agree; or the error of the worst number, and which it is."""
     if setting.task not in NUMERIC:
-        return {"correct": seen.correct, "prediction": seen.predicted, "target": seen.targets.long()}
+        return dict(seen.prediction_columns(labelled=True))
     worst = output_errors(seen.outputs, seen.targets, setting.task).max(1)
     both = {"prediction": seen.outputs, "target": seen.targets}
     numbers = {name: values.reshape(len(values), -1).float() for name, values in both.items()}
@@ -106,7 +106,10 @@ def prediction_columns(seen: Observation, setting: Setting) -> dict[str, Any]:
 
 def named_predictions(rows: RowTable, setting: Setting) -> dict[str, np.ndarray]:
     """Targets and predictions of classes or labels, by name."""
-    return {name: np.array(_named(rows[name], setting.classes), dtype=np.str_) for name in ("target", "prediction")}
+    return {
+        name: named_classes(rows[name], setting.classes, empty="nothing").astype(np.str_)
+        for name in ("target", "prediction")
+    }
 
 
 def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
@@ -116,15 +119,6 @@ def error_kinds(rows: RowTable, setting: Setting) -> np.ndarray:
         return np.array([f"{word} {number}" for number in rows["worst"]], dtype=np.str_)
     both = named_predictions(rows, setting)
     return np.array([f"{a} → {b}" for a, b in zip(both["target"], both["prediction"], strict=True)], dtype=np.str_)
-
-
-def _named(values: np.ndarray, classes: Sequence[str] | None) -> list[str]:
-    """Names of class numbers (samples,) or of label sets (samples, labels)."""
-    if values.ndim == 1:
-        return [str(number) if classes is None else classes[number] for number in values.tolist()]
-    names = list(classes or map(str, range(values.shape[1])))
-    sets = [[name for name, there in zip(names, row, strict=True) if there] for row in values.tolist()]
-    return [" + ".join(present) or "nothing" for present in sets]
 
 
 def kinds_text(kinds: Sequence[str], *, most: int = 3) -> str:

@@ -12,6 +12,7 @@ from weakspot.causes.clusters import ALONE
 from weakspot.causes.error_probes import kinds_text
 from weakspot.causes.traits import LEAST, SharedTraits, border_text, shared_traits, traits_text
 from weakspot.core.finding import Estimate, Picture
+from weakspot.estimates import share_of
 from weakspot.statistics import wilson_interval
 
 
@@ -58,11 +59,7 @@ def trait_summary(traits: SharedTraits) -> dict[str, Estimate]:
         ),
         "reduced_clusters": (traits.reduced, "the same, without the test against chance"),
     }
-    estimates = {}
-    for name, (which, about) in abouts.items():
-        low, high = wilson_interval(int(which.sum()), len(which))
-        estimates[name] = Estimate(float(which.mean()), float(low), float(high), 0.95, about)
-    return estimates
+    return {name: share_of(which, about) for name, (which, about) in abouts.items()}
 
 
 def summary(images: ErrorImages, study: RootCauseStudy, *, stable: float) -> dict[str, Estimate]:

@@ -34,7 +34,7 @@ from weakspot.core.finding import Finding
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
-from weakspot.core.rows import RowTable
+from weakspot.core.rows import RowTable, id_order
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
 from weakspot.data.thumbnails import thumbnails
@@ -167,9 +167,8 @@ class RootCauses(Probe):
         return self.finding(**finding_parts(kept, study, stable=self.stable, pictures=self.pictures, seed=self.seed))
 
     def _images(self, kept: RowTable, labels: Sequence[str]) -> ErrorImages:
-        names = np.asarray(kept.ids, dtype=np.str_)
-        order = np.argsort(names, kind="stable")
-        ids = names[order]
+        order = id_order(kept.ids)
+        ids = np.asarray(kept.ids, dtype=np.str_)[order]
         chosen = landmarks(ids.tolist(), self.most_images, seed=self.seed)
         maps, distances, left_out = self._compared(kept, labels, order, chosen)
         return ErrorImages(
@@ -211,7 +210,7 @@ class RootCauses(Probe):
         if not columns:
             return {"parameters": Parameters.of_columns({}, self.angles)}
         everyone = np.array(table["id"].to_pylist(), dtype=np.str_)
-        order = np.argsort(everyone, kind="stable")
+        order = id_order(everyone.tolist())
         metadata = {name.removeprefix(PREFIX): table[name].to_numpy()[order] for name in columns}
         places = np.searchsorted(everyone[order], ids)
         return {"parameters": Parameters.of_columns(metadata, self.angles), "places": places}

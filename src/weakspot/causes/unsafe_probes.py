@@ -28,14 +28,14 @@ from weakspot.core.finding import Estimate, Finding
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
-from weakspot.core.rows import RowTable
+from weakspot.core.rows import RowTable, id_order
 from weakspot.core.state import Max
 from weakspot.core.step import Step
 from weakspot.core.taps import Tap
 from weakspot.data.thumbnails import thumbnails
+from weakspot.estimates import share_estimate
 from weakspot.relevance.need import LayerRelevance
 from weakspot.relevance.starts import Start
-from weakspot.statistics import wilson_interval
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class UnsafeSet(Probe):
             )
         rows = self.images.read()
         names = np.asarray(rows.ids, dtype=np.str_)
-        order = np.argsort(names, kind="stable")
+        order = id_order(rows.ids)
         clusters, far = self._assigned(heat_map_rows(rows, 0, order))
         sizes = np.bincount(np.asarray(self.causes.arrays["image_cluster"]))[1:]
         budget = int(sizes.sum()) if self.budget is None else self.budget
@@ -248,18 +248,11 @@ class UnsafeSet(Probe):
 
     def _summary(self, far: np.ndarray, chosen: np.ndarray, budget: int) -> dict[str, Estimate]:
         near = int((far <= self._limit).sum())
-        low, high = wilson_interval(near, len(far))
         return {
             "unsafe": Estimate(len(chosen), about="images to label"),
             "budget": Estimate(budget, about="images that could be chosen"),
             "clusters": Estimate(len(np.unique(chosen)), about="root-cause clusters that they belong to"),
-            "near_share": Estimate(
-                near / len(far),
-                float(low),
-                float(high),
-                0.95,
-                "share of the unlabelled images within the distance limit",
-            ),
+            "near_share": share_estimate(near, len(far), "share of the unlabelled images within the distance limit"),
             "limit": Estimate(
                 self._limit, about=f"distance limit: the {self.limit:g} quantile of those between errors"
             ),

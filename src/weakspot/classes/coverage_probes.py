@@ -13,11 +13,12 @@ import torch
 from weakspot.classes import finding_outputs as declared
 from weakspot.classes.membership import class_members
 from weakspot.classes.metrics_coverage import class_coverage, class_entries, class_separation, most_active
-from weakspot.classes.prediction_store import class_names
+from weakspot.core.class_names import class_names
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import id_order
 from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
@@ -63,8 +64,8 @@ class ClassCoverage(Probe):
     def finish(self) -> Finding:
         """The test, the effect sizes, and each class's distribution."""
         rows = self.images.read()
-        order = np.argsort(np.asarray(rows.ids), kind="stable")  # so that sums do not depend on the order of the data
-        names = class_names(self.setting, int(self.output_count))
+        order = id_order(rows.ids)
+        names = class_names(self.setting.classes, int(self.output_count))
         members = class_members(rows["target"], len(names))[order]
         coverage = rows["active"][order] / self.setting.layout(self.tap).neurons
         separation = class_separation(coverage, members)
@@ -127,7 +128,7 @@ class ClassRanges(Probe):
     def finish(self) -> Finding:
         """The ranges, classes × neurons; of a class without images, from infinity to minus infinity."""
         images = self.images.numpy()
-        names = class_names(self.setting, len(images))
+        names = class_names(self.setting.classes, len(images))
         return self.finding(
             summary={"classes": Estimate(int((images > 0).sum()), about="classes with training images")},
             table={"class": np.array(names), "images": images},
@@ -186,7 +187,7 @@ class ClassGauge(Probe):
         """Each class's coverage, and how many classes share the same."""
         rows, layout = self.entries.read(), self.setting.layout(self.tap)
         profiled = np.isfinite(self.ranges.arrays["low"]).all(axis=1)
-        names = class_names(self.setting, len(profiled))
+        names = class_names(self.setting.classes, len(profiled))
         number = np.asarray(rows["number"])
         places = [np.flatnonzero(number == each) if profiled[each] else np.empty(0, int) for each in range(len(names))]
         gauged = np.array([class_coverage(rows["section"], rows["top"], own, layout, self.sections) for own in places])

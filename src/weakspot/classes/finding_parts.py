@@ -14,7 +14,7 @@ from weakspot.classes.metrics_confusion import pair_confusion
 from weakspot.classes.metrics_distance import class_tree
 from weakspot.classes.pairs import pair_classes, pair_values, suspicious
 from weakspot.core.finding import Estimate
-from weakspot.statistics import wilson_interval
+from weakspot.estimates import share_estimate
 
 MOST_ROWS = 100_000
 """Rows of the table: the nearest pairs. The arrays hold all."""
@@ -109,10 +109,7 @@ def ranking_summary(what: str, ranking: Ranking | None) -> dict[str, Estimate]:
 
 def _share(some: int, pairs: int, about: str) -> Estimate:
     """With Wilson's interval, as if pairs were independent; they share classes, so it is rather too narrow."""
-    if not pairs:
-        return Estimate(None, about=about)
-    low, high = wilson_interval(some, pairs)
-    return Estimate(some / pairs, float(low), float(high), 0.95, f"{about}; interval as if pairs were independent")
+    return share_estimate(some, pairs, f"{about}; interval as if pairs were independent" if pairs else about)
 
 
 def named_pairs(

@@ -10,7 +10,8 @@ from weakspot.classes.metrics_activation import activation_probability
 from weakspot.classes.metrics_bias import Near
 from weakspot.classes.metrics_distance import activation_distance
 from weakspot.classes.metrics_groups import AccuracyGaps, GroupAccuracy, accuracy_gaps, group_accuracy, group_bias
-from weakspot.classes.prediction_store import Seen, answers, neural_path
+from weakspot.classes.prediction_store import StoredPredictions, neural_path, stored_columns
+from weakspot.core.class_names import named_classes
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.layers import Side
@@ -18,6 +19,8 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.taps import Tap
 from weakspot.data.text_rows import decoded, encoded
+from weakspot.estimates import interval_estimate, share_estimate
+from weakspot.statistics import Interval
 
 
 class GroupFairness(Probe):
@@ -58,7 +61,7 @@ class GroupFairness(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep each image's neural path, its answer and its group."""
-        columns = {"bits": neural_path(seen, self.tap, self.threshold), "correct": correct(seen), **answers(seen)}
+        columns = {"bits": neural_path(seen, self.tap, self.threshold), **stored_columns(seen, labelled=True)}
         if self.groups is not None:
             columns["group"] = encoded(metadata_column(seen, self.groups))
         self.images.append(seen.ids, **columns)
@@ -66,8 +69,8 @@ class GroupFairness(Probe):
     def finish(self) -> Finding:
         """Every two groups: their accuracies, and what parts them inside."""
         rows = self.images.read()
-        seen = Seen(rows, self.setting, neurons=self.setting.layout(self.tap).neurons)
-        names, number = group_numbers(rows["group"] if self.groups else rows["target"], seen.names)
+        stored = StoredPredictions(rows, self.setting, neurons=self.setting.layout(self.tap).neurons)
+        names, number = group_numbers(rows["group"] if self.groups else rows["target"], stored.names)
         sizes = np.bincount(number, minlength=len(names))
         kept = rankable_classes(sizes, minimum=self.least_images)
         left_out = ", ".join(names[group] for group in np.setdiff1d(np.arange(len(names)), kept).tolist())
@@ -83,12 +86,12 @@ class GroupFairness(Probe):
         members = class_members(number, len(names))[:, kept]
         return self.finding(
             summary={**_summary(accuracy, gaps, self.confidence), **told},
-            table={**gap_columns(accuracy, gaps), **self._inner(seen, members, gaps.pairs)},
+            table={**gap_columns(accuracy, gaps), **self._inner(stored, members, gaps.pairs)},
         )
 
-    def _inner(self, seen: Seen, members: Members, pairs: np.ndarray) -> dict[str, np.ndarray]:
+    def _inner(self, stored: StoredPredictions, members: Members, pairs: np.ndarray) -> dict[str, np.ndarray]:
         """The same pairs of groups from inside: their distance, average bias and the class that parts them most."""
-        images = seen.images
+        images = stored.images
         classes = rankable_classes(class_sizes(images.predicted), minimum=self.least_images)
         probability = [
             activation_probability(images.bits, own, neurons=images.neurons)
@@ -96,7 +99,7 @@ class GroupFairness(Probe):
         ]
         distance = activation_distance(np.concatenate(probability))
         bias, worst = group_bias(distance, pairs, members.shape[1], near=self.near)
-        beside = np.array([*seen.named(classes.tolist()), ""])
+        beside = np.array([*stored.named(classes.tolist()), ""])
         return {"distance": distance[pairs[:, 0], pairs[:, 1]], "average_bias": bias, "worst_beside": beside[worst]}
 
 
@@ -108,23 +111,12 @@ def metadata_column(seen: Observation, name: str) -> np.ndarray:
     return seen.metadata[name]
 
 
-def correct(seen: Observation) -> np.ndarray:
-    """Whether each answer is right; with several labels, whether all of them are."""
-    right = seen.predicted == seen.targets
-    return right.reshape(len(seen.ids), -1).all(1).cpu().numpy()
-
-
 def group_numbers(column: np.ndarray, classes: Sequence[str]) -> tuple[list[str], np.ndarray]:
     """Names of the groups and the number of each image's, from encoded names or from true classes.
 
     Several true classes make a group of their own, named after all of them.
     """
-    if column.dtype == np.uint8:
-        names = decoded(column)
-    elif column.ndim == 1:
-        names = np.array(classes)[column]
-    else:
-        names = np.array([" + ".join(np.array(classes)[row > 0]) or "none" for row in column])
+    names = decoded(column) if column.dtype == np.uint8 else named_classes(column, classes, empty="none")
     found, number = np.unique(names, return_inverse=True)
     return found.tolist(), number
 
@@ -148,23 +140,20 @@ def gap_columns(accuracy: GroupAccuracy, gaps: AccuracyGaps) -> dict[str, np.nda
 
 
 def _summary(accuracy: GroupAccuracy, gaps: AccuracyGaps, confidence: float) -> dict[str, Estimate]:
-    low, high = accuracy.interval(confidence=confidence)
     worst = int(np.argmin(accuracy.accuracy))
     best_of_pair, worst_of_pair = (accuracy.groups[number] for number in gaps.pairs[0])
     return {
-        "largest_difference": Estimate(
-            float(gaps.difference[0]),
-            float(gaps.low[0]),
-            float(gaps.high[0]),
-            confidence,
-            about=f"in accuracy, {best_of_pair} over {worst_of_pair}",
+        "largest_difference": interval_estimate(
+            gaps.difference[0],
+            Interval(gaps.low[0], gaps.high[0]),
+            f"in accuracy, {best_of_pair} over {worst_of_pair}",
+            confidence=confidence,
         ),
         "sure_differences": Estimate(int(gaps.sure.sum()), about=f"of {gaps.sure.size} pairs of groups"),
-        "worst_accuracy": Estimate(
-            float(accuracy.accuracy[worst]),
-            float(low[worst]),
-            float(high[worst]),
-            confidence,
-            about=f"of group {accuracy.groups[worst]}",
+        "worst_accuracy": share_estimate(
+            int(accuracy.correct[worst]),
+            int(accuracy.images[worst]),
+            f"of group {accuracy.groups[worst]}",
+            confidence=confidence,
         ),
     }

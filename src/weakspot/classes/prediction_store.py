@@ -1,4 +1,4 @@
-"""What a pass leaves behind for this room, as rows: each image's neural path, answer and truth; and how to read it."""
+"""What a pass keeps of each image: its neural path, outputs, prediction and target; and how this room reads them."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,10 +11,11 @@ from weakspot.classes.membership import class_members, images_of
 from weakspot.classes.metrics_confusion import output_soft_confusion
 from weakspot.classes.pairs import most_suspicious, pair_classes
 from weakspot.classes.selection import likeliest
+from weakspot.core.class_names import class_names
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Picture
 from weakspot.core.observation import Observation, Setting
-from weakspot.core.rows import RowTable
+from weakspot.core.rows import RowTable, id_rank
 from weakspot.core.taps import Tap
 from weakspot.data.images import enlarged, png, strip
 
@@ -25,19 +26,13 @@ def neural_path(seen: Observation, tap: Tap, threshold: float) -> np.ndarray:
     return np.packbits(active.cpu().numpy(), axis=1)
 
 
-def class_names(setting: Setting, classes: int) -> list[str]:
-    """The names of the classes; their numbers where the subject was given none."""
-    return list(setting.classes or map(str, range(classes)))
+def stored_columns(seen: Observation, *, labelled: bool = False) -> dict[str, Tensor]:
+    """The outputs and what they predict, with the targets where there are any; `labelled`: refuse data without."""
+    return {"outputs": seen.outputs.float(), **seen.prediction_columns(labelled=labelled)}
 
 
-def answers(seen: Observation) -> dict[str, Tensor]:
-    """What the network answered, and the truth if the data know it."""
-    given = {"outputs": seen.outputs.float(), "predicted": seen.predicted}
-    return given if seen.batch.targets is None else {**given, "target": seen.batch.targets.long()}
-
-
-class Seen:
-    """The rows of an examination, as the functions of this room want them."""
+class StoredPredictions:
+    """The rows that a pass left, as the functions of this room take them."""
 
     def __init__(self, rows: RowTable, setting: Setting, *, neurons: int = 0):
         self._rows = rows
@@ -45,12 +40,11 @@ class Seen:
         self.outputs = rows["outputs"]
         self._task, self._scores = setting.task, setting.scores
         classes = self.outputs.shape[1]
-        self.names = class_names(setting, classes)
+        self.names = class_names(setting.classes, classes)
         labels = class_members(rows["target"], classes) if "target" in rows else None
-        predicted = class_members(rows["predicted"], classes)
+        predicted = class_members(rows["prediction"], classes)
         bits = rows["bits"] if "bits" in rows else np.zeros((rows.count, 0), dtype=np.uint8)
-        rank = np.argsort(np.argsort(np.asarray(self.ids), kind="stable"), kind="stable")
-        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", rank)
+        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", id_rank(self.ids))
 
     @cached_property
     def _by_class(self) -> list[np.ndarray]:
@@ -68,8 +62,8 @@ class Seen:
 
     def soft_confusion(self) -> np.ndarray:
         """Mean probability of each class over the images predicted as another, classes × classes."""
-        own = self.images
-        return output_soft_confusion(self.outputs, own.predicted, task=self._task, scores=self._scores, rank=own.rank)
+        predicted, rank = self.images.predicted, self.images.rank
+        return output_soft_confusion(self.outputs, predicted, task=self._task, scores=self._scores, rank=rank)
 
     def like(self, predicted: int, other: int) -> list[int]:
         """Images predicted as one class, those that score highest for another class first."""
@@ -78,8 +72,8 @@ class Seen:
 
     def example(self, predicted: int, other: int) -> str:
         """The id of the first of them."""
-        found = self.like(predicted, other)
-        return self.ids[found[0]] if found else ""
+        images = self.like(predicted, other)
+        return self.ids[images[0]] if images else ""
 
     def pictures(self, study: Study, pairs: int, *, each: int = 5) -> dict[str, Picture]:
         """Images of the most suspicious reported pairs, in both directions; none where no thumbnails were kept."""

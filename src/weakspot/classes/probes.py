@@ -21,7 +21,7 @@ from weakspot.classes.membership import class_sizes, rankable_classes
 from weakspot.classes.metrics_activation import neural_paths
 from weakspot.classes.metrics_bias import Near
 from weakspot.classes.pairs import Cutoff, suspicious
-from weakspot.classes.prediction_store import Seen, answers, neural_path
+from weakspot.classes.prediction_store import StoredPredictions, neural_path, stored_columns
 from weakspot.classes.selection import images_to_label
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding
@@ -97,15 +97,15 @@ class ClassPairs(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep each image's neural path as bits, with what was predicted and, if known, what is true."""
         bits = neural_path(seen, self.tap, self.threshold)
-        self.images.append(seen.ids, bits=bits, **answers(seen), **_thumbnail_column(seen, self.thumbnail))
+        self.images.append(seen.ids, bits=bits, **stored_columns(seen), **_thumbnail_column(seen, self.thumbnail))
 
     def finish(self) -> Finding:
         """All pairs of the classes that have enough images."""
-        seen = Seen(self.images.read(), self.setting, neurons=self.setting.layout(self.tap).neurons)
-        sizes = class_sizes(seen.images.predicted)
+        stored = StoredPredictions(self.images.read(), self.setting, neurons=self.setting.layout(self.tap).neurons)
+        sizes = class_sizes(stored.images.predicted)
         ranked = rankable_classes(sizes, minimum=self.least_images, most_frequent=self.most_frequent)
         study = study_pairs(
-            seen.images,
+            stored.images,
             ranked,
             cutoff=self.cutoff,
             near=self.near,
@@ -116,17 +116,17 @@ class ClassPairs(Probe):
         outputs = None
         if self.setting.scores is not None:
             rule = self.cutoff if isinstance(self.cutoff, str) else "std"  # a distance says nothing of the outputs
-            outputs = study_outputs(seen.soft_confusion(), ranked, study.confusion, cutoff=rule)
-        wanted = [(seen.number(a), seen.number(b)) for a, b in self.named]
-        paths = neural_paths(seen.images.bits, seen.images.predicted)
+            outputs = study_outputs(stored.soft_confusion(), ranked, study.confusion, cutoff=rule)
+        wanted = [(stored.number(a), stored.number(b)) for a, b in self.named]
+        paths = neural_paths(stored.images.bits, stored.images.predicted)
         return self.finding(
             summary={
-                **summary(study, outputs, sizes, seen.names),
-                **named_pairs(study, seen.names, wanted, near=self.near),
+                **summary(study, outputs, sizes, stored.names),
+                **named_pairs(study, stored.names, wanted, near=self.near),
             },
-            table=pair_columns(study, outputs, sizes, seen.names, near=self.near, example=seen.example),
+            table=pair_columns(study, outputs, sizes, stored.names, near=self.near, example=stored.example),
             arrays={**figure_arrays(study, outputs), "images_per_class": sizes, "neural_paths": paths},
-            media=seen.pictures(study, self.pictures),
+            media=stored.pictures(study, self.pictures),
         )
 
 
@@ -165,20 +165,20 @@ class OutputPairs(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep what was answered and, if known, what is true."""
         probabilities(seen.outputs[:0], self.setting.task, self.setting.scores)  # refuses at once, not after the pass
-        self.images.append(seen.ids, **answers(seen), **_thumbnail_column(seen, self.thumbnail))
+        self.images.append(seen.ids, **stored_columns(seen), **_thumbnail_column(seen, self.thumbnail))
 
     def finish(self) -> Finding:
         """All pairs of the classes that have enough images."""
-        seen = Seen(self.images.read(), self.setting)
-        sizes = class_sizes(seen.images.predicted)
+        stored = StoredPredictions(self.images.read(), self.setting)
+        sizes = class_sizes(stored.images.predicted)
         ranked = rankable_classes(sizes, minimum=self.least_images, most_frequent=self.most_frequent)
-        truth = true_confusion(seen.images, ranked)
-        study = study_outputs(seen.soft_confusion(), ranked, truth, cutoff=self.cutoff)
+        truth = true_confusion(stored.images, ranked)
+        study = study_outputs(stored.soft_confusion(), ranked, truth, cutoff=self.cutoff)
         return self.finding(
-            summary={**report_summary(study, sizes, seen.names), **truth_summary(study)},
-            table=output_columns(study, sizes, seen.names, example=seen.example),
+            summary={**report_summary(study, sizes, stored.names), **truth_summary(study)},
+            table=output_columns(study, sizes, stored.names, example=stored.example),
             arrays={**output_arrays(study), "images_per_class": sizes},
-            media=seen.pictures(study, self.pictures),
+            media=stored.pictures(study, self.pictures),
         )
 
 
@@ -218,32 +218,32 @@ class ImagesToLabel(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep what was predicted."""
-        self.images.append(seen.ids, **answers(seen))
+        self.images.append(seen.ids, **stored_columns(seen))
 
     def finish(self) -> Finding:
         """The list, the likeliest mistakes first."""
-        seen = Seen(self.images.read(), self.setting)
-        pairs = confused_pairs(self.pairs, seen)
-        images = seen.images
-        chosen = images_to_label(pairs, seen.outputs, images.predicted, budget=self.budget, rank=images.rank)
+        stored = StoredPredictions(self.images.read(), self.setting)
+        pairs = confused_pairs(self.pairs, stored)
+        images = stored.images
+        chosen = images_to_label(pairs, stored.outputs, images.predicted, budget=self.budget, rank=images.rank)
         return self.finding(
             summary={
                 "images": Estimate(len(chosen), about="images to look at"),
                 "pairs": Estimate(len(pairs), about="confused pairs they come from"),
-                "searched": Estimate(len(seen.ids), about="images searched"),
+                "searched": Estimate(len(stored.ids), about="images searched"),
             },
             table={
-                "id": np.array([seen.ids[each.image] for each in chosen], dtype=np.str_),
-                "prediction": np.array(seen.named([each.predicted for each in chosen]), dtype=np.str_),
-                "suspected": np.array(seen.named([each.suspected for each in chosen]), dtype=np.str_),
+                "id": np.array([stored.ids[each.image] for each in chosen], dtype=np.str_),
+                "prediction": np.array(stored.named([each.predicted for each in chosen]), dtype=np.str_),
+                "suspected": np.array(stored.named([each.suspected for each in chosen]), dtype=np.str_),
             },
         )
 
 
-def confused_pairs(finding: Finding, seen: Seen) -> np.ndarray:
+def confused_pairs(finding: Finding, stored: StoredPredictions) -> np.ndarray:
     """The numbers of the classes of the reported pairs of a Finding, the most suspicious first: pairs × 2."""
     if finding.table is None:
         raise ProbeError(f"{finding.name} has no table of pairs; examine again")
     columns = (finding.table[name].to_pylist() for name in ("first", "second", "confused"))
-    found = [(seen.number(a), seen.number(b)) for a, b, confused in zip(*columns, strict=True) if confused]
+    found = [(stored.number(a), stored.number(b)) for a, b, confused in zip(*columns, strict=True) if confused]
     return np.array(found, dtype=np.int64).reshape(-1, 2)

@@ -241,6 +241,15 @@ class Observation:
         """The prediction: class, labels present, or the numbers themselves, according to the task."""
         return self._mine(self.seen.predicted)
 
+    def prediction_columns(self, *, labelled: bool = False) -> dict[str, Tensor]:
+        """Each sample's `prediction` and, where the data have targets, `target` and `correct`; for classes and labels.
+
+        labelled: refuse data without targets.
+        """
+        if self.batch.targets is None and not labelled:
+            return {"prediction": self.predicted}
+        return {"prediction": self.predicted, "target": self.targets.long(), "correct": self.correct}
+
     @cached_property
     def probabilities(self) -> Tensor:
         """Class probabilities; the subject must say whether its outputs are logits or probabilities."""

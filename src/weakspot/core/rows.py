@@ -139,6 +139,24 @@ def map_column(path: Path, column: ColumnType, count: int) -> np.ndarray:
     return np.memmap(path, dtype=column.dtype, mode="r", shape=shape)
 
 
+def id_order(ids: Sequence[str]) -> np.ndarray:
+    """The records in the order of their ids: what is summed or drawn in it does not depend on the order of the data.
+
+    >>> id_order(["b", "c", "a"]).tolist()
+    [2, 0, 1]
+    """
+    return np.argsort(np.asarray(ids, dtype=np.str_), kind="stable")
+
+
+def id_rank(ids: Sequence[str]) -> np.ndarray:
+    """The position of each record in the order of the ids.
+
+    >>> id_rank(["b", "c", "a"]).tolist()
+    [1, 2, 0]
+    """
+    return np.argsort(id_order(ids), kind="stable")
+
+
 class RowTable(Mapping[str, np.ndarray]):
     """All records of all shards, in the order of the data. Columns are arrays; `blocks` goes shard by shard."""
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
-from weakspot.core.rows import RowTable
+from weakspot.core.rows import RowTable, id_order
 from weakspot.coverage import outputs as declared
 from weakspot.coverage.confidence import UNCERTAINTY
 from weakspot.coverage.footprints import Footprints
 from weakspot.coverage.reach import Cells, Reach
+from weakspot.estimates import interval_estimate
 from weakspot.statistics import auroc, auroc_interval, correlation_interval, percentile_interval, spearman
 
 Floats = NDArray[np.float64]
@@ -130,7 +131,7 @@ class CriteriaAgreement(Footprints):
     def _measure(self) -> tuple[Measured, int]:
         """All measures of the subsets and of the inputs, and the size of the subsets."""
         rows = self.footprints.read()
-        order = np.argsort(np.asarray(rows.ids), kind="stable")  # draws and sums must not depend on the data's order
+        order = id_order(rows.ids)
         size = max(1, rows.count // 10) if self.size is None else self.size
         if size > rows.count:
             raise ConfigError(f"size is {size}, and there are {rows.count} inputs: ask for smaller subsets")
@@ -199,11 +200,10 @@ def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
         if np.isnan(r):
             told[f"{name}_with_errors"] = Estimate(None, about=f"{about}: one of them never changes")
             continue
-        low, high = correlation_interval(r, subsets)
-        told[f"{name}_with_errors"] = Estimate(r, float(low), float(high), 0.95, about)
+        told[f"{name}_with_errors"] = interval_estimate(r, correlation_interval(r, subsets), about)
     for name, column in measured.inputs.items() if 0 < found < all_ else ():
         area = auroc(column, wrong)
-        low, high = auroc_interval(area, found, all_ - found)
+        interval = auroc_interval(area, found, all_ - found)
         about = f"chance that an input answered wrongly has more {_measure(name)} than one answered rightly (AUROC)"
-        told[f"{name}_by_input"] = Estimate(area, float(low), float(high), 0.95, about)
+        told[f"{name}_by_input"] = interval_estimate(area, interval, about)
     return told

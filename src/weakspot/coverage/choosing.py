@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
+from weakspot.core.rows import id_rank
 from weakspot.coverage import outputs as declared
 from weakspot.coverage.confidence import UNCERTAINTY
 from weakspot.coverage.counting import saturation_sizes
@@ -177,7 +178,7 @@ class NextInputs(Footprints):
     def finish(self) -> Finding:
         """Each input's place in every order; with labels, which order finds the errors first."""
         rows = self.footprints.read()
-        rank = np.argsort(np.argsort(np.asarray(rows.ids), kind="stable"), kind="stable")
+        rank = id_rank(rows.ids)
         reaches, covered = self.reaches(rows), self._covered()
         greedy = {name: greedy_order(reaches[name], covered=covered.get(name), rank=rank) for name in COVERAGE}
         orders = {name: ranking.order for name, ranking in greedy.items()}

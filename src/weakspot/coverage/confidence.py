@@ -8,7 +8,9 @@ from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import id_order
 from weakspot.coverage import outputs as declared
+from weakspot.estimates import interval_estimate
 from weakspot.statistics import auroc, auroc_interval
 
 _ROUNDING = 1e-2
@@ -117,14 +119,13 @@ class Confidence(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep the scores, and whether the answer is right if that is known."""
-        known = {} if seen.batch.targets is None else {"correct": seen.correct}
-        self.samples.append(seen.ids, prediction=seen.predicted, **observed_scores(seen), **known)
+        self.samples.append(seen.ids, **seen.prediction_columns(), **observed_scores(seen))
 
     def finish(self) -> Finding:
         """A row per sample; with labels, how well each score tells right from wrong."""
         rows = self.samples.read()
-        order = np.argsort(np.asarray(rows.ids), kind="stable")  # sums must not depend on the order of the data
-        columns = {name: np.asarray(rows[name]) for name in rows if name != "sample"}
+        order = id_order(rows.ids)
+        columns = {name: np.asarray(rows[name]) for name in ("prediction", *UNCERTAINTY, "correct") if name in rows}
         summary = {
             f"mean_{name}": Estimate(float(columns[name][order].mean()), about=f"mean of {name} over the samples")
             for name in UNCERTAINTY
@@ -145,6 +146,5 @@ def _separation(columns: dict[str, np.ndarray]) -> dict[str, Estimate]:
     about = "chance that a wrong answer is less sure than a right one by this score (AUROC); ½ says nothing"
     for name in UNCERTAINTY:
         area = auroc(-columns[name] if name in _SURE else columns[name], wrong)
-        low, high = auroc_interval(area, count, wrong.size - count)
-        told[f"auroc_{name}"] = Estimate(area, float(low), float(high), 0.95, about)
+        told[f"auroc_{name}"] = interval_estimate(area, auroc_interval(area, count, wrong.size - count), about)
     return told

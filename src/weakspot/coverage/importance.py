@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weakspot.core.class_names import class_names
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.needs import Needs, Where
@@ -32,7 +33,7 @@ from weakspot.coverage.importance_telling import (
     pictures,
     summary,
 )
-from weakspot.coverage.traces import By, LayerTraces, Traces, class_names
+from weakspot.coverage.traces import By, LayerTraces, Traces
 from weakspot.data.pictures import Pictures
 from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, deep_importance
 from weakspot.relevance.need import LayerRelevance
@@ -256,7 +257,7 @@ class ImportanceDrivenCoverage(LayerTraces):
             raise ConfigError(f"per_class needs classes, the subject's task is {self.setting.task}: leave it out")
         test, training = Traces.of_rows(self.traces.read()), Traces.of_finding(self.training)
         study = study_importance(training, test, self.importance, self._choice())
-        names = class_names(self.setting, 1 + study.groups[-1].number) if self.per_class else None
+        names = class_names(self.setting.classes, 1 + study.groups[-1].number) if self.per_class else None
         return self.finding(
             summary=summary(study, names),
             table=input_columns(study, test, names),

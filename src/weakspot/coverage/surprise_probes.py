@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.core.class_names import class_names
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.step import Step
 from weakspot.coverage import outputs as declared
 from weakspot.coverage.counting import coverage_arrays, coverage_summary
 from weakspot.coverage.surprise import distance_surprise, likelihood_surprise_of, surprise_buckets
-from weakspot.coverage.traces import LayerTraces, Traces, class_names
+from weakspot.coverage.traces import LayerTraces, Traces
 
 _ALIKE = 1e-4
 """How far two traces of one input may lie apart, relative to the larger: batches round differently."""
@@ -103,7 +104,7 @@ class SurpriseCoverage(LayerTraces):
             raise ConfigError(
                 f"classes were asked for, and a {self.setting.task} subject has none: leave the option out"
             )
-        names = class_names(self.setting, len(by_class["class_inputs"])) if by_class else []
+        names = class_names(self.setting.classes, len(by_class["class_inputs"])) if by_class else []
         told = {}
         for name in map(str, self.classes):
             if name not in names:
@@ -195,7 +196,7 @@ class LikelihoodSurpriseCoverage(SurpriseCoverage):
             test.classes.get("prediction"),
             leave_out=leave_out,
         )
-        names = class_names(self.setting, 1 + max(found.densities)) if training.classes else ["all inputs"]
+        names = class_names(self.setting.classes, 1 + max(found.densities)) if training.classes else ["all inputs"]
         singular = [names[number] for number, own in found.densities.items() if own.singular and own.directions]
         none = [names[number] for number, own in found.densities.items() if not own.directions]
         told = {

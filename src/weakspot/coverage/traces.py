@@ -9,9 +9,9 @@ import numpy as np
 
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding
-from weakspot.core.observation import Observation, Setting
+from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
-from weakspot.core.rows import RowTable
+from weakspot.core.rows import RowTable, id_order
 from weakspot.core.taps import Layers, Tap
 from weakspot.coverage import outputs as declared
 
@@ -90,8 +90,7 @@ class Traces:
 
     @classmethod
     def _in_order(cls, values: np.ndarray, ids: Sequence[str], classes: dict[str, np.ndarray]) -> "Traces":
-        names = np.asarray(ids, dtype=np.str_)
-        order = np.argsort(names, kind="stable")
+        names, order = np.asarray(ids, dtype=np.str_), id_order(ids)
         return cls(values, order, names[order], {name: column[order] for name, column in classes.items()})
 
     @property
@@ -129,8 +128,3 @@ class Traces:
         for block in np.array_split(np.arange(self.count), max(1, self.count // 4096)):
             sorted_rows[block] = self.values[self.order[block]]
         return sorted_rows
-
-
-def class_names(setting: Setting, count: int) -> list[str]:
-    """The names of the classes; their numbers where the subject was given none."""
-    return list(setting.classes or map(str, range(count)))

@@ -12,7 +12,7 @@ from weakspot.core.look import Look
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Batch, Observation
 from weakspot.core.probe import Probe, Rows
-from weakspot.core.rows import RowTable
+from weakspot.core.rows import RowTable, id_order
 from weakspot.core.tasks import Task
 from weakspot.lesions.cases import AXES, CaseLesions, LesionDefinition, case_lesions, z_scored
 from weakspot.lesions.metrics import RunningSamples, VoxelMaps
@@ -130,7 +130,7 @@ class LesionProbe(CaseProbe):
 
 def _by_id(rows: RowTable, ids: Sequence[str]) -> np.ndarray | None:
     """The order of the records by their case's id; none where they are so already, and large arrays stay on disk."""
-    order = np.argsort(np.array(ids, dtype=np.str_), kind="stable")
+    order = id_order(ids)
     if (order == np.arange(len(order))).all() or not rows.count:
         return None
     rank = np.empty_like(order)

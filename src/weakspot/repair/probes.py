@@ -8,8 +8,8 @@ from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.tasks import output_errors
+from weakspot.estimates import share_of
 from weakspot.repair.outputs import PREDICTIONS
-from weakspot.statistics.intervals import wilson_interval
 
 
 class Predictions(Probe):
@@ -24,12 +24,10 @@ class Predictions(Probe):
     predictions = Rows()
 
     def observe(self, seen: Observation) -> None:
-        """Keep target and prediction of a class, whether labels are correct, or the error of numbers."""
+        """Keep the prediction with its target, or the error of the worst number."""
         task = self.setting.task
-        if task == "classification":
-            self.predictions.append(seen.ids, target=seen.targets, prediction=seen.predicted)
-        elif task == "multilabel":
-            self.predictions.append(seen.ids, correct=seen.correct)
+        if task in ("classification", "multilabel"):
+            self.predictions.append(seen.ids, **seen.prediction_columns(labelled=True))
         else:
             self.predictions.append(seen.ids, error=output_errors(seen.outputs, seen.targets, task).amax(1))
 
@@ -41,15 +39,10 @@ class Predictions(Probe):
             error = np.asarray(rows["error"])
             mean = Estimate(fsum(error) / len(error), about="mean error of each sample's worst number or keypoint")
             return self.finding(summary={"error": mean, **count}, table={"id": rows.ids, "error": error})
-        if self.setting.task == "multilabel":
-            correct, columns = np.asarray(rows["correct"]), {}
-        else:
-            columns = {name: np.asarray(rows[name]) for name in ("target", "prediction")}
-            correct = columns["target"] == columns["prediction"]
-        low, high = wilson_interval(int(correct.sum()), len(correct))
-        accuracy = Estimate(
-            float(correct.mean()), float(low), float(high), 0.95, "share of the inputs predicted correctly"
-        )
+        correct = np.asarray(rows["correct"])
+        names = ("target", "prediction") if self.setting.task == "classification" else ()
+        columns = {name: np.asarray(rows[name]) for name in names}
+        accuracy = share_of(correct, "share of the inputs predicted correctly")
         return self.finding(
             summary={"accuracy": accuracy, **count}, table={"id": rows.ids, "correct": correct, **columns}
         )

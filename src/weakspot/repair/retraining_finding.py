@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.estimates import interval_estimate
 from weakspot.repair.effects import Effect, mcnemar, repeated_effect
 from weakspot.repair.outputs import RETRAINING, RETRAINING_OF_NUMBERS
 from weakspot.statistics.intervals import wilson_interval
@@ -162,5 +163,5 @@ def _level(scores: np.ndarray, about: str, confidence: float) -> Estimate:
     """The mean; for shares with Wilson's interval, as if the mean count were one count."""
     if scores.dtype != bool:
         return Estimate(float(scores.mean()), about=about)
-    low, high = wilson_interval(scores.sum(1).mean(), scores.shape[1], confidence=confidence)
-    return Estimate(float(scores.mean()), float(low), float(high), confidence, about)
+    interval = wilson_interval(scores.sum(1).mean(), scores.shape[1], confidence=confidence)
+    return interval_estimate(scores.mean(), interval, about, confidence=confidence)

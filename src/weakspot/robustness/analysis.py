@@ -9,6 +9,7 @@ import numpy as np
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.estimates import interval_estimate, share_estimate
 from weakspot.robustness.finding_outputs import COMPARED_NEIGHBOURS
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_features import (
@@ -23,12 +24,6 @@ _COLUMNS = ("id", "weak", "neighbour_accuracy", "looks_used")
 _SMALL_CHANGE = 0.2
 _QUERIES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50)
 _MOST_EFFECTS = 5
-
-
-def share_estimate(flags: np.ndarray, about: str = "") -> Estimate:
-    """The share of true entries with Wilson's interval."""
-    low, high = wilson_interval(int(flags.sum()), len(flags))
-    return Estimate(float(flags.mean()), float(low), float(high), 0.95, about)
 
 
 def mean_estimate(shares: np.ndarray) -> Estimate:
@@ -94,8 +89,7 @@ def correlation_by_queries(
     value = float(correlation[-1])
     if np.isnan(value):
         return none, curve
-    low, high = correlation_interval(value, inputs)
-    return {"diversity_correlation": Estimate(value, float(low), float(high), 0.95)}, curve
+    return {"diversity_correlation": interval_estimate(value, correlation_interval(value, inputs))}, curve
 
 
 def class_table(counts: np.ndarray, names: np.ndarray, threshold: float) -> dict[str, np.ndarray]:
@@ -197,10 +191,9 @@ def _accuracy_change(old: dict[str, np.ndarray], new: dict[str, np.ndarray], con
     change = new["neighbour_accuracy"] - old["neighbour_accuracy"]
     mean, spread = float(change.mean()), normal_quantile(confidence) * float(change.std()) / len(change) ** 0.5
     small = int((np.abs(change) < _SMALL_CHANGE).sum())
-    low, high = wilson_interval(small, len(change), confidence=confidence)
     return {
         "neighbour_accuracy_change": Estimate(mean, mean - spread, mean + spread, confidence),
-        "alike": Estimate(small / len(change), float(low), float(high), confidence),
+        "alike": share_estimate(small, len(change), confidence=confidence),
     }
 
 

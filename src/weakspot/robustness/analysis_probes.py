@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from weakspot.core.class_names import named_classes
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding, Picture
 from weakspot.core.look import Look, Original
@@ -27,7 +28,7 @@ from weakspot.robustness.finding_outputs import CLASS_ROBUSTNESS, VARIATION_EFFE
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_features import centre_distance_ratio, principal_components
 from weakspot.robustness.pictures import map_picture, strip_picture
-from weakspot.robustness.predictions import BatchPredictions, class_names, named_columns, prediction_codes
+from weakspot.robustness.predictions import BatchPredictions, named_columns, prediction_codes
 from weakspot.robustness.probes import NeighbourAccuracy
 from weakspot.robustness.quantities import drawn_quantities
 
@@ -160,7 +161,7 @@ class ClassRobustness(Probe):
         counts = self.counts.numpy()[:, : self.looks + 2]
         present = np.flatnonzero(counts.sum(1))
         counts = counts[present]
-        table = class_table(counts, class_names(present, self.setting.classes), self.threshold)
+        table = class_table(counts, named_classes(present, self.setting.classes, joined="+"), self.threshold)
         order = np.lexsort((present, -table["weak_share"]))
         weakest, strongest = order[0], order[-1]
         return self.finding(
@@ -326,7 +327,9 @@ class WeakStrips(Probe):
         for name in self._chosen:
             looks = np.flatnonzero(ids == name)
             looks = looks[np.argsort(columns["number"][looks])]
-            predicted = [str(label) for label in class_names(columns["prediction"][looks], self.setting.classes)]
+            predicted = [
+                str(label) for label in named_classes(columns["prediction"][looks], self.setting.classes, joined="+")
+            ]
             correct = columns["correct"][looks]
             caption = f"{name}: predicted as {predicted[0]}; its neighbours as {', '.join(predicted[1:])}"
             media[name] = strip_picture(list(columns["thumbnail"][looks]), correct.tolist(), caption, size=self.size)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from weakspot.core.look import Look, Original
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
+from weakspot.core.rows import id_order
 from weakspot.core.taps import Layers, Tap
 from weakspot.core.tasks import Task
 from weakspot.looks import Neighbour
@@ -154,7 +155,7 @@ class ReorderedRows:
 
 def sorted_by_id(rows: Mapping[str, np.ndarray], ids: Sequence[str]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Ids and columns in the order of the ids, so that sums do not depend on the order of the data."""
-    order = np.argsort(np.array(ids))
+    order = id_order(ids)
     columns = {name: np.asarray(rows[name])[order] for name in rows if name != "sample"}
     return np.array(ids)[order], columns
 

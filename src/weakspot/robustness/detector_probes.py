@@ -16,12 +16,13 @@ from weakspot.core.finding import Estimate, Finding
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import id_order
 from weakspot.core.stateless_random import draw_keys
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers
 from weakspot.core.tasks import Task
+from weakspot.estimates import share_of
 from weakspot.looks import Neighbour, Rotate, Shift, Variation
-from weakspot.robustness.analysis import share_estimate
 from weakspot.robustness.detector_data import (
     DetectorBatch,
     DetectorLooks,
@@ -155,7 +156,7 @@ class WeakDetector(Probe):
             columns["outcomes"], self.setting.task, mean_squared_error=error, tolerance=self.tolerance
         )
         weak = weak_inputs(correct[:, fresh_looks(self.queries, self.looks)].mean(1), self.threshold)
-        weak_share = {"weak_share": share_estimate(weak)}
+        weak_share = {"weak_share": share_of(weak)}
         inputs = {"inputs": Estimate(len(ids))}
         errors = {"mean_squared_error": np.array(error)} if self.setting.task == "regression" else {}
         try:
@@ -237,7 +238,7 @@ class WeakInputs(DetectorProbe):
     def finish(self) -> Finding:
         """The inputs, those most likely weak first."""
         rows = self.records.read()
-        detector, order = Detector(self.detector), np.argsort(np.array(rows.ids))
+        detector, order = Detector(self.detector), id_order(rows.ids)
         ids = np.array(rows.ids)[order]
         inputs = {"inputs": Estimate(len(ids))}
         if detector.why_none is not None:
@@ -249,7 +250,7 @@ class WeakInputs(DetectorProbe):
         table |= scalar_columns(rows, order)
         ranked = np.lexsort((ids, -best.score))[: self.budget]
         selected = {} if self.budget is None else {"selected": Estimate(len(ranked))}
-        flagged = share_estimate(best.flagged, about=f"share of the inputs flagged by {METHODS[best.method]}")
+        flagged = share_of(best.flagged, about=f"share of the inputs flagged by {METHODS[best.method]}")
         return self.finding(
             summary={"flagged_share": flagged, **selected, **inputs},
             table={name: values[ranked] for name, values in table.items()},
@@ -280,7 +281,7 @@ class DetectorEvaluation(DetectorProbe):
     def finish(self) -> Finding:
         """One row per detector and baseline."""
         rows = self.records.read()
-        detector, order = Detector(self.detector), np.argsort(np.array(rows.ids))
+        detector, order = Detector(self.detector), id_order(rows.ids)
         ids = np.array(rows.ids)[order].tolist()
         correct = correct_outcomes(
             np.asarray(rows["outcomes"])[order],
@@ -290,7 +291,7 @@ class DetectorEvaluation(DetectorProbe):
         )
         fresh = fresh_looks(detector.parameters["queries"], self.looks)
         weak = weak_inputs(correct[:, fresh].mean(1), detector.parameters["threshold"])
-        weak_share, inputs = {"weak_share": share_estimate(weak)}, {"inputs": Estimate(len(ids))}
+        weak_share, inputs = {"weak_share": share_of(weak)}, {"inputs": Estimate(len(ids))}
         if detector.why_none is not None:
             return self.finding(summary={**weak_share, **no_detector(detector.why_none), **inputs})
         methods = with_baselines(detector, ids, rows, order)

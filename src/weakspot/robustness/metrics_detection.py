@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from weakspot.core.finding import Estimate
 from weakspot.core.stateless_random import draw_keys, uniform
+from weakspot.estimates import interval_estimate
 from weakspot.robustness.finding_outputs import METHODS
 from weakspot.statistics.calibration import brier_score, reliability
 from weakspot.statistics.intervals import (
@@ -93,10 +94,9 @@ def metrics_summary(outputs: Sequence[MethodOutput], weak: Bools) -> dict[str, E
         metrics = detection_metrics(output, weak)
         is_detector = output.probability or output.method == "black_box"
         for metric in ("f1", "average_precision") if is_detector else ("f1",):
-            value, (low, high) = metrics[metric]
-            has_value = not np.isnan(value)
+            value, interval = metrics[metric]
             summary[f"{output.method}_{metric}"] = (
-                Estimate(value, float(low), float(high), 0.95) if has_value else Estimate(None)
+                Estimate(None) if np.isnan(value) else interval_estimate(value, interval)
             )
     return summary
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from weakspot.core.class_names import named_classes
 from weakspot.core.observation import Observation, Setting
 from weakspot.robustness.metrics import consistency, disagreement, label_set_codes
 
@@ -54,16 +55,5 @@ def prediction_codes(seen: Observation) -> np.ndarray:
 
 def named_columns(target: np.ndarray, prediction: np.ndarray, setting: Setting) -> dict[str, np.ndarray]:
     """Targets and predictions by the names of the classes; the labels of a set are joined by +."""
-    return {"target": class_names(target, setting.classes), "prediction": class_names(prediction, setting.classes)}
-
-
-def class_names(classes: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
-    """Class numbers, or rows of labels, by their names.
-
-    >>> class_names(np.array([[True, False, True]]), ["cat", "dog", "owl"]).tolist()
-    ['cat+owl']
-    """
-    if classes.ndim == 1:
-        return classes if names is None else np.array(names)[classes]
-    texts = [str(number) for number in range(classes.shape[1])] if names is None else names
-    return np.array(["+".join(np.array(texts)[row]) for row in classes.astype(bool)], dtype=np.str_)
+    columns = {"target": target, "prediction": prediction}
+    return {name: named_classes(values, setting.classes, joined="+") for name, values in columns.items()}

@@ -12,11 +12,13 @@ from weakspot.core.look import Original
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import id_order
 from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.tasks import Task
+from weakspot.estimates import share_of
 from weakspot.looks import VARIATIONS, Brightness, Neighbour, Noise, Photometric, Rotate, Shift, Variation, moves
-from weakspot.robustness.analysis import accuracy_columns, mean_estimate, share_estimate
+from weakspot.robustness.analysis import accuracy_columns, mean_estimate
 from weakspot.robustness.finding_outputs import NEIGHBOUR_ACCURACY, NEIGHBOUR_TOLERANCE, SQUARED_ERROR
 from weakspot.robustness.metrics import squared_errors, within_tolerance
 from weakspot.robustness.predictions import BatchPredictions, named_columns, prediction_codes
@@ -115,14 +117,13 @@ class NeighbourAccuracy(Probe):
     def finish(self) -> Finding:
         """Every input with whether it is weak, the weakest first; the share of weak ones; how many looks it took."""
         rows = self.records.read()
-        ids = np.array(rows.ids)
-        order = np.argsort(ids)  # sums must not depend on the order of the data
+        order = id_order(rows.ids)
         columns = {name: np.asarray(rows[name])[order] for name in rows if name != "sample"}
         correct_looks, looks_used = columns.pop("correct_looks"), columns.pop("looks_used")
         rule = self._rule or certain_rule(self.looks + 1, self.threshold)
         _, weak = rule.verdicts(correct_looks, looks_used)
         table = {
-            "id": ids[order],
+            "id": np.array(rows.ids)[order],
             "weak": weak,
             **accuracy_columns(correct_looks, looks_used, self.looks + 1),
             **self.named(columns),
@@ -141,10 +142,10 @@ class NeighbourAccuracy(Probe):
         complete = bool((looks_used == self.looks + 1).all())
         mean = {"neighbour_accuracy": mean_estimate(correct_looks / looks_used)} if complete else {}
         return {
-            "weak_share": share_estimate(weak),
+            "weak_share": share_of(weak),
             "fragile": Estimate(int((weak & correct).sum())),
             **mean,
-            "accuracy": share_estimate(correct),
+            "accuracy": share_of(correct),
             "looks_per_input": Estimate(float(looks_used.mean()), about=f"mean number of looks, of {self.looks + 1}"),
             "inputs": Estimate(len(weak)),
         }

@@ -1,0 +1,30 @@
+"""Numbers with their intervals, as the summaries of Findings hold them: torch-free."""
+
+import numpy as np
+
+from weakspot.core.finding import Estimate
+from weakspot.statistics import Interval, wilson_interval
+
+
+def interval_estimate(value: float, interval: Interval, about: str = "", *, confidence: float = 0.95) -> Estimate:
+    """A number with an interval that was computed for it."""
+    low, high = (float(end) for end in interval)
+    return Estimate(float(value), low, high, confidence, about)
+
+
+def share_estimate(count: int, total: int, about: str = "", *, confidence: float = 0.95) -> Estimate:
+    """A share with Wilson's interval (Wilson 1927, `wilson1927`); without a value where there is nothing to count.
+
+    >>> print(share_estimate(8, 10))
+    0.8 (0.49 to 0.9433)
+    """
+    if not total:
+        return Estimate(None, about=about)
+    return interval_estimate(
+        count / total, wilson_interval(count, total, confidence=confidence), about, confidence=confidence
+    )
+
+
+def share_of(flags: np.ndarray, about: str = "", *, confidence: float = 0.95) -> Estimate:
+    """The share of the flags that are true, as `share_estimate`."""
+    return share_estimate(int(flags.sum()), len(flags), about, confidence=confidence)
