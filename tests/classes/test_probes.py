@@ -218,7 +218,7 @@ def test_groups_of_the_metadata(subject, data) -> None:
     assert row["distance"] > 0
     with pytest.raises(ConfigError, match="no column 'weather'; there is 'light'"):
         examine(subject, data, [GroupFairness(groups="weather")], execution=QUICK)
-    with pytest.raises(DataError, match="true answers"):
+    with pytest.raises(DataError, match="needs targets"):
         examine(subject, ArraySource(images(20)), [GroupFairness()], execution=QUICK)
 
 
