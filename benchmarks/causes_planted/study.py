@@ -95,7 +95,7 @@ def rules(answer: Answer, wrong: dict[str, bool]) -> list[Item]:
     """The confirmed causes."""
     ids, items = answer.finding.arrays["image_id"], []
     for row in [] if answer.finding.table is None else answer.finding.table.to_pylist():
-        if row["confirmed"] and row["kind"] == "cause":
+        if row["confirmed"] and row["kind"] == "trait":
             rule = SliceRule.from_json(json.loads(row["conditions"]))
             first = row["wrong_examples"].split(", ")
             held = ids[rule.holds(answer.columns)].tolist()

@@ -98,7 +98,7 @@ def test_a_planted_cause_is_confirmed_with_rates_of_the_other_half():
     traits, data = planted(1000, 0, 0.6)
     (dark,) = (each for each in ranked_slices(traits, data) if each.confirmed)
     other = ~data.found_on
-    assert dark.kind == "cause" and dark.p_value < 1e-6
+    assert dark.kind == "trait" and dark.p_value < 1e-6
     assert dark.inside.errors == (dark.members & other & data.wrong).sum()
     assert dark.inside.inputs + dark.outside.inputs == other.sum()
     assert dark.inside.low < 0.7 < dark.inside.high and dark.outside.low < 0.1 < dark.outside.high
@@ -112,6 +112,17 @@ def test_what_an_earlier_rule_explains_confirms_no_other():
     copy = Trait("copy", traits[0].column + np.random.default_rng(9).normal(size=1500) * 0.02)
     confirmed = [each for each in ranked_slices([*traits, copy], data) if each.confirmed]
     assert len(confirmed) == 1
+
+
+def test_rates_leave_out_what_an_earlier_rule_holds_for():
+    traits, data = planted(2000, 3, 0.7)
+    turned = traits[1].column > 1
+    wrong = data.wrong | (turned & (np.random.default_rng(5).random(2000) < 0.4))
+    first, second = ranked_slices(traits, SliceData(wrong, data.found_on, data.labels))[:2]
+    left = ~data.found_on & ~first.members
+    assert second.inside.inputs == (left & second.members).sum()
+    assert second.outside.errors == (left & ~second.members & wrong).sum()
+    assert second.outside.share < first.outside.share  # what the first explains is no usual rate
 
 
 def test_rules_of_the_prediction_are_confusions():

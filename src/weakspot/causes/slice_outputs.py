@@ -45,7 +45,7 @@ ERROR_SLICES = Outputs(
         "slice": number("the rule's place in the list", role="code", optional=True),
         "status": text('"confirmed", or "suspicion" if the excess of errors was not confirmed', optional=True),
         "confirmed": flag("whether the rule is confirmed", optional=True),
-        "kind": text('"cause" for a rule on traits or labels, "confusion" for one on the prediction', optional=True),
+        "kind": text('"trait" for a rule on traits or labels, "confusion" for one on the prediction', optional=True),
         "rule": text("which images the rule holds for", optional=True),
         "summary": text("the rule with its error rates, in a sentence", optional=True),
         "images": count("images that the rule holds for", optional=True),

@@ -51,7 +51,7 @@ def slice_summary(images: ExaminedImages, slices: Sequence[ErrorSlice]) -> dict[
     """How many rules are confirmed and how many are suspicions, and the first of each."""
     errors = int(images.wrong.sum())
     confirmed = [one for one in slices if one.confirmed]
-    causes = [one for one in confirmed if one.kind == "cause"]
+    causes = [one for one in confirmed if one.kind == "trait"]
     confusions = [one for one in confirmed if one.kind == "confusion"]
     suspicions = [one for one in slices if not one.confirmed]
     held = np.any([np.zeros(len(images.wrong), dtype=bool), *(one.members for one in confirmed)], axis=0)

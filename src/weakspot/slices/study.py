@@ -16,7 +16,7 @@ from weakspot.statistics.intervals import wilson_interval
 
 LEVEL = 0.05
 """How probable it may be that any rule is confirmed by chance."""
-SliceKind = Literal["cause", "confusion"]
+SliceKind = Literal["trait", "confusion"]
 """What a rule is about: traits and labels of the inputs, or the model's prediction."""
 
 
@@ -87,7 +87,7 @@ def ranked_slices(
     columns = columns_of(traits)
     searched = _sample(data.found_on, most_searched)
     of_input = [trait for trait in traits if trait.source != "prediction"]
-    rules = [("cause", rule) for rule in _search(of_input, data, searched, settings)]
+    rules: list[tuple[SliceKind, SliceRule]] = [("trait", rule) for rule in _search(of_input, data, searched, settings)]
     left = searched & ~_covered([rule for _, rule in rules], columns, len(data.wrong))
     of_model = [trait for trait in traits if trait.source == "prediction"]
     alone = replace(settings, depth=1, most=max(settings.most - len(rules), 1))
@@ -116,7 +116,7 @@ def _covered(rules: Sequence[SliceRule], columns: dict[str, NDArray[np.generic]]
     return np.asarray(np.any([np.zeros(count, dtype=bool), *(rule.holds(columns) for rule in rules)], axis=0))
 
 
-def _tested(rules: Sequence[tuple[str, SliceRule]], traits: Sequence[Trait], data: SliceData) -> list[ErrorSlice]:
+def _tested(rules: Sequence[tuple[SliceKind, SliceRule]], traits: Sequence[Trait], data: SliceData) -> list[ErrorSlice]:
     columns, sources = columns_of(traits), {trait.name: trait.source for trait in traits}
     left, slices = np.ones(len(data.wrong), dtype=bool), []
     for kind, rule in rules:
@@ -129,9 +129,7 @@ def _tested(rules: Sequence[tuple[str, SliceRule]], traits: Sequence[Trait], dat
         usual = 0.0 if np.isnan(outside.share) else outside.share
         explained = max(float(data.wrong[left & members].sum() - (left & members).sum() * usual), 0.0)
         left = left & ~members
-        slices.append(
-            ErrorSlice(rule, "cause" if kind == "cause" else "confusion", members, inside, outside, p_value, explained)
-        )
+        slices.append(ErrorSlice(rule, kind, members, inside, outside, p_value, explained))
     corrected = holm([each.p_value for each in slices])
     return [replace(each, p_value=float(p)) for each, p in zip(slices, corrected, strict=True)]
 
