@@ -107,7 +107,7 @@ def test_it_is_the_answer_of_the_room(planted):
     said = text_of(planted)
     assert said.startswith("Causes confirmed on data that they were not found on: 1. The first: dark (brightness < ")
     (first,) = worst([planted], "classification")
-    assert first.title.startswith("Errors where dark (brightness") and "confirmed" in first.text
+    assert first.title.startswith("Errors of one kind: dark (brightness") and "confirmed" in first.text
     advice = [step.text for step in next_steps([planted])]
     assert any("do not train on them" in text and "dark (brightness" in text for text in advice)
 

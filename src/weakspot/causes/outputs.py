@@ -25,7 +25,7 @@ def _first_cause(findings: Sequence[Finding]) -> list[WorstFinding]:
     total = slices.provenance.get("samples")
     return [
         WorstFinding(
-            title=f"Errors where {row['rule']}",
+            title=f"Errors of one kind: {row['rule']}",
             text=f"{rate} of these are predicted incorrectly, elsewhere {roughly(row['elsewhere'])}; confirmed on data "
             "that the rule was not found on.",
             finding=slices.name,

@@ -118,8 +118,8 @@ ERROR_SLICES = Outputs(
     ),
     advice=(
         Advice(
-            "Collect or simulate new images where {first_rule}, label them and train on them. Keep the test images in "
-            "the test set, and do not train on them.",
+            "Collect or simulate new images of this kind: {first_rule}. Label them and train on them. Keep the test "
+            "images in the test set, and do not train on them.",
         ),
         Advice(
             "Examine more labelled data to confirm or drop the suspicions ({suspicions}); until then, take none of "
