@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
     policy.write_text(POLICY, encoding="utf-8")
     verdict = judge(after, read_policy(policy), before)
     for judged in verdict.judged:
-        print(f"{judged.rule.name}: {'passed' if judged.passed else 'failed'}, {judged.told}")
+        print(f"{judged.rule.name}: {'passed' if judged.passed else 'failed'}, {judged.measured}")
 
     bundle = write_bundle(after, folder / "evidence", policy=policy, baseline=before)
     verified = verify_bundle(bundle.folder, seal=bundle.seal)

@@ -27,8 +27,8 @@ def run(tmp_path):
 def reason(tmp_path, run, rule, **given):
     """Why a rule does not hold."""
     (one,) = judged(tmp_path, run, rule, **given).judged
-    assert not one.passed, one.told
-    return one.told
+    assert not one.passed, one.measured
+    return one.measured
 
 
 def redescribe(run, **changes):
@@ -229,7 +229,7 @@ def test_a_policy_may_ask_it_of_all_rules(tmp_path, run):
     assert [one.passed for one in told] == [True, False]
     assert told[0].rule.claim == "weak_share ≤ 0.5, on at least 10 samples"
     assert told[1].rule.claim == "average_bias of every row ≤ 0.5, on at least 4 rows and 10 samples"
-    assert told[1].told == "3 rows, and the rule asks for 4 at least"
+    assert told[1].measured == "3 rows, and the rule asks for 4 at least"
     own = judged(tmp_path, run, WEAK + ", least_samples: 11", top="least_samples: 5\n")
     assert own.judged[0].rule.least_samples == 11, "what a rule says itself counts"
 

@@ -41,19 +41,19 @@ WEAK = "finding: robustness.neighbours, number: weak_share"
 def test_the_end_of_the_interval_decides_not_the_value(tmp_path, run, condition, passed):
     verdict = judged(tmp_path, run, f"{WEAK}, {condition}")
     assert verdict.passed is passed
-    assert verdict.judged[0].told.startswith("0.12 (0.1 to 0.14)")
+    assert verdict.judged[0].measured.startswith("0.12 (0.1 to 0.14)")
 
 
 def test_a_confidence_that_cannot_be_shown_is_not_shown(tmp_path, run):
     verdict = judged(tmp_path, run, "finding: robustness.neighbours, number: fragile, at_most: 5, confidence: 0.95")
-    assert not verdict.passed and "without an interval" in verdict.judged[0].told
+    assert not verdict.passed and "without an interval" in verdict.judged[0].measured
     assert judged(tmp_path, run, "finding: robustness.neighbours, number: fragile, at_most: 5").passed
 
 
 def test_a_number_without_a_value_keeps_to_nothing(tmp_path, run):
     for condition in ("at_most: 5", "exists: true", "equals: 0"):
         verdict = judged(tmp_path, run, f"finding: robustness.neighbours, number: nothing, {condition}")
-        assert not verdict.passed and verdict.judged[0].told == "there is none"
+        assert not verdict.passed and verdict.judged[0].measured == "there is none"
 
 
 def test_what_must_exist_and_does_not_fails(tmp_path, run):
@@ -94,7 +94,7 @@ def test_every_row_must_hold_and_rows_without_a_value_do_not(tmp_path, run):
     bias = "finding: classes.pairs, column: average_bias, at_most: {}"
     verdict = judged(tmp_path, run, bias.format(0.2), bias.format(0.5), bias.format(0.5) + ", where: {confused: true}")
     assert [one.passed for one in verdict.judged] == [False, False, True]
-    first, second, third = (one.told for one in verdict.judged)
+    first, second, third = (one.measured for one in verdict.judged)
     assert (
         first
         == "2 of 3 rows do not: first <script>, second a|b, average_bias 0.3; first cow, second hen, average_bias nan"
@@ -116,10 +116,10 @@ def test_coverage_passes_with_a_warning(tmp_path, run):
 def test_a_finding_of_another_model_keeps_to_nothing(tmp_path):
     run = make_run(tmp_path / "run", neighbours(), fingerprint="c" * 64)
     verdict = judged(tmp_path, run, f"{WEAK}, at_most: 1")
-    assert not verdict.passed and "another model" in verdict.judged[0].told
+    assert not verdict.passed and "another model" in verdict.judged[0].measured
     other = make_run(tmp_path / "other", neighbours().with_provenance(data="d" * 64))
     verdict = judged(tmp_path, other, f"{WEAK}, at_most: 1")
-    assert not verdict.passed and "other data" in verdict.judged[0].told
+    assert not verdict.passed and "other data" in verdict.judged[0].measured
 
 
 def test_a_changed_finding_is_no_evidence(tmp_path, run):
@@ -149,7 +149,7 @@ def test_a_cause_is_new_if_most_of_its_images_were_right_before(tmp_path, run, b
     for allowed in (0, 1, 2):
         verdict = judged(tmp_path, run, NEW.format(allowed), baseline=baseline)
         assert verdict.passed is (new <= allowed)
-    told = verdict.judged[0].told
+    told = verdict.judged[0].measured
     assert told.count("cluster") == new
 
 
@@ -176,7 +176,7 @@ def test_worse_than_the_baseline_is_judged_by_the_end_of_the_paired_interval(tmp
     for allowed, passed in ((0.0, False), (0.04, False), (0.2, True)):  # 4 points worse, up to about 12
         assert judged(tmp_path, after, WORSE.format(allowed), baseline=before).passed is passed
     assert judged(tmp_path, before, WORSE.format(0.06), baseline=after).passed
-    told = judged(tmp_path, after, WORSE.format(0), baseline=before).judged[0].told
+    told = judged(tmp_path, after, WORSE.format(0), baseline=before).judged[0].measured
     assert told.startswith("0.2 before, 0.24 now, paired over 50 inputs; worse by 0.1")
 
 
@@ -189,9 +189,11 @@ def test_a_share_is_compared_by_its_column_and_another_number_by_its_own_interva
     old, new = make_run(tmp_path / "before", before), make_run(tmp_path / "after", after)
     rule = "finding: robustness.neighbours, number: {}, worse_by_at_most: 0.05"
     weak = judged(tmp_path, new, rule.format("weak_share"), baseline=old).judged[0]
-    assert weak.told.startswith("0.2 before, 0.24 now, paired over 50 inputs") and not weak.passed
+    assert weak.measured.startswith("0.2 before, 0.24 now, paired over 50 inputs") and not weak.passed
     accuracy = judged(tmp_path, new, rule.format("accuracy"), baseline=old).judged[0]
-    assert accuracy.told == "0.9 before, 0.9 now, two intervals, not paired; worse by 0.04 at most" and accuracy.passed
+    assert (
+        accuracy.measured == "0.9 before, 0.9 now, two intervals, not paired; worse by 0.04 at most" and accuracy.passed
+    )
 
 
 def test_without_a_known_direction_nothing_is_worse(tmp_path, run):
@@ -207,4 +209,4 @@ def test_two_numbers_without_intervals_show_nothing(tmp_path):
     plain = Finding("robustness.plain", summary={"accuracy": Estimate(0.9)}, outputs=outputs, provenance=PROVENANCE)
     run = make_run(tmp_path / "run", plain)
     verdict = judged(tmp_path, run, "finding: robustness.plain, number: accuracy, worse_by_at_most: 1", baseline=run)
-    assert not verdict.passed and "without an interval" in verdict.judged[0].told
+    assert not verdict.passed and "without an interval" in verdict.judged[0].measured

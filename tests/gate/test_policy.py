@@ -28,8 +28,8 @@ def test_rules_are_read_with_their_lines(tmp_path):
     assert read.rules[0] == PolicyRule(finding="a.b", number="weak_share", at_most=0.15, confidence=0.95)
     assert read.rules[0].claim == "weak_share ≤ 0.15 with 95% confidence"
     assert read.rules[1].claim == "bias of every row with confused = True ≤ 1"
-    assert read.place(1) == f"{tmp_path}/policy.yaml:7"
-    assert read.place(0, "at_most") == f"{tmp_path}/policy.yaml:5"
+    assert read.where(1) == f"{tmp_path}/policy.yaml:7"
+    assert read.where(0, "at_most") == f"{tmp_path}/policy.yaml:5"
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ class Ranking:
     """One entry per pair; the higher, the more suspicious."""
     truth: Floats
     """What the labels say, one entry per pair."""
-    found: Detection
+    at_cutoff: Detection
     """What the report finds at the cutoff."""
-    found_at_top: Detection
+    at_top: Detection
     """What the top 1 % finds."""
 
     @property
@@ -101,16 +101,20 @@ class Study(ABC):
         if self.confusion is None or not self.confused.size:
             return None
         truth = pair_values(pair_confusion(self.confusion))
-        found, top = (detection(suspicious(self.score, each), suspicious(truth)) for each in (self.score_cutoff, TOP))
-        return Ranking(self.score, truth, found, top)
+        at_cutoff, at_top = (
+            detection(suspicious(self.score, each), suspicious(truth)) for each in (self.score_cutoff, TOP)
+        )
+        return Ranking(self.score, truth, at_cutoff, at_top)
 
     @cached_property
     def bias_ranking(self) -> Ranking | None:
         """The average bias against true disparity."""
         if self.average_bias is None or self.disparity is None:
             return None
-        found, top = (bias_errors(self.average_bias, self.disparity, cutoff=each) for each in (self._bias_cutoff, TOP))
-        return Ranking(pair_values(self.average_bias), pair_values(self.disparity), found, top)
+        at_cutoff, at_top = (
+            bias_errors(self.average_bias, self.disparity, cutoff=each) for each in (self._bias_cutoff, TOP)
+        )
+        return Ranking(pair_values(self.average_bias), pair_values(self.disparity), at_cutoff, at_top)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,9 +234,9 @@ def study_outputs(
         confusion: their true confusion, directional; None without labels.
         cutoff: which pairs to report, as in `suspicious`; a number is a soft_confusion.
     """
-    own = soft_confusion[np.ix_(classes, classes)]
-    bias = average_confusion_disparity(own) if len(classes) > 2 else None
-    return OutputStudy(classes=classes, cutoff=cutoff, confusion=confusion, average_bias=bias, soft_confusion=own)
+    matrix = soft_confusion[np.ix_(classes, classes)]
+    bias = average_confusion_disparity(matrix) if len(classes) > 2 else None
+    return OutputStudy(classes=classes, cutoff=cutoff, confusion=confusion, average_bias=bias, soft_confusion=matrix)
 
 
 def true_confusion(images: Images, classes: NDArray[np.int64]) -> Floats | None:

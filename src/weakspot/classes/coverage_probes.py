@@ -71,7 +71,9 @@ class ClassCoverage(Probe):
         separation = class_separation(coverage, members)
         image, number = members.tocoo().coords
         values = [coverage[image[number == each]] for each in range(len(names))]
-        quartiles = np.array([np.quantile(own, [0.25, 0.5, 0.75]) if own.size else [np.nan] * 3 for own in values])
+        quartiles = np.array(
+            [np.quantile(shares, [0.25, 0.5, 0.75]) if shares.size else [np.nan] * 3 for shares in values]
+        )
         test = separation.test
         return self.finding(
             summary={
@@ -84,7 +86,7 @@ class ClassCoverage(Probe):
             },
             table={
                 "class": np.array(names),
-                "images": np.array([own.size for own in values]),
+                "images": np.array([shares.size for shares in values]),
                 "lower_quartile": quartiles[:, 0],
                 "median": quartiles[:, 1],
                 "upper_quartile": quartiles[:, 2],
@@ -119,10 +121,10 @@ class ClassRanges(Probe):
         """Widen the ranges of the classes that the images belong to."""
         values, classes = seen.channels(self.tap).mean.double(), seen.outputs.shape[1]
         image, number = class_entries(seen.targets)
-        own, row = values[image], number[:, None].expand(-1, values.shape[1])
+        entries, row = values[image], number[:, None].expand(-1, values.shape[1])
         empty = values.new_full((classes, values.shape[1]), float("inf"))
-        self.low = torch.minimum(self.low.to(values.device), empty.scatter_reduce(0, row, own, "amin"))
-        self.high = torch.maximum(self.high.to(values.device), (-empty).scatter_reduce(0, row, own, "amax"))
+        self.low = torch.minimum(self.low.to(values.device), empty.scatter_reduce(0, row, entries, "amin"))
+        self.high = torch.maximum(self.high.to(values.device), (-empty).scatter_reduce(0, row, entries, "amax"))
         self.images = self.images.to(number.device) + torch.bincount(number, minlength=classes)
 
     def finish(self) -> Finding:
@@ -180,7 +182,7 @@ class ClassGauge(Probe):
         low, high = (torch.from_numpy(self.ranges.arrays[side][number.cpu().numpy()]) for side in ("low", "high"))
         section = section_numbers(values[image], low.to(values.device), high.to(values.device), self.sections)
         top = most_active(values, self.setting.layout(self.tap))[image]
-        ids = [seen.ids[place] for place in image.tolist()]
+        ids = [seen.ids[index] for index in image.tolist()]
         self.entries.append(ids, number=number, section=section.to(torch.uint8), top=top)
 
     def finish(self) -> Finding:
@@ -189,9 +191,13 @@ class ClassGauge(Probe):
         profiled = np.isfinite(self.ranges.arrays["low"]).all(axis=1)
         names = class_names(self.setting.classes, len(profiled))
         number = np.asarray(rows["number"])
-        places = [np.flatnonzero(number == each) if profiled[each] else np.empty(0, int) for each in range(len(names))]
-        gauged = np.array([class_coverage(rows["section"], rows["top"], own, layout, self.sections) for own in places])
-        columns = dict(zip((*CRITERIA, "patterns"), gauged.T, strict=True))
+        members_of = [
+            np.flatnonzero(number == each) if profiled[each] else np.empty(0, int) for each in range(len(names))
+        ]
+        coverages = np.array(
+            [class_coverage(rows["section"], rows["top"], members, layout, self.sections) for members in members_of]
+        )
+        columns = dict(zip((*CRITERIA, "patterns"), coverages.T, strict=True))
         histograms = {f"histogram_{name}": np.histogram(columns[name], BINS, (0, 1))[0] for name in CRITERIA}
         return self.finding(
             summary={
@@ -200,6 +206,6 @@ class ClassGauge(Probe):
                 )
                 for name in CRITERIA
             },
-            table={"class": np.array(names), "images": np.array([own.size for own in places]), **columns},
+            table={"class": np.array(names), "images": np.array([members.size for members in members_of]), **columns},
             arrays=histograms,
         )

@@ -31,15 +31,15 @@ def summary(
     study: PairStudy, outputs: OutputStudy | None, sizes: Array, names: Sequence[str], *, sure: float = 0.95
 ) -> dict[str, Estimate]:
     """The numbers to read first; those of the ranking by the outputs, where there is one, begin with "outputs_"."""
-    told = report_summary(study, sizes, names)
+    estimates = report_summary(study, sizes, names)
     if study.estimate is not None:
         certain = (study.estimate.certainty(study.cutoff) >= sure) & study.confused
         about = f"of them, pairs that are nearer than the cutoff with a chance of {sure:.0%} or more"
-        told["surely_confused"] = Estimate(int(certain.sum()), about=about)
+        estimates["surely_confused"] = Estimate(int(certain.sum()), about=about)
     if study.coincidence_correlation is not None:
         about = "Spearman's, of distance and how often two labels appear together"
-        told["coincidence_correlation"] = Estimate(_number(study.coincidence_correlation), about=about)
-    return {**told, **truth_summary(study), **outputs_summary(study, outputs)}
+        estimates["coincidence_correlation"] = Estimate(_number(study.coincidence_correlation), about=about)
+    return {**estimates, **truth_summary(study), **outputs_summary(study, outputs)}
 
 
 def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str, Estimate]:
@@ -47,12 +47,12 @@ def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str
     left_out = np.setdiff1d(np.arange(len(sizes)), study.classes).tolist()
     listed = _listed([f"{names[number]} ({sizes[number]})" for number in left_out])
     about = f"of {study.confused.size} pairs are suspected of confusion, cutoff {study.cutoff}"
-    told = {"confused": Estimate(int(study.confused.sum()), about=about + _confirmed(study.confusion_ranking))}
+    estimates = {"confused": Estimate(int(study.confused.sum()), about=about + _confirmed(study.confusion_ranking))}
     if study.biased is not None:
         about = "pairs suspected of unequal treatment" + _confirmed(study.bias_ranking)
-        told["biased"] = Estimate(int(study.biased.sum()), about=about)
+        estimates["biased"] = Estimate(int(study.biased.sum()), about=about)
     return {
-        **told,
+        **estimates,
         "pairs": Estimate(int(study.confused.size), about="pairs of ranked classes"),
         "classes": Estimate(len(study.classes), about="classes with enough predicted images to be ranked"),
         "not_ranked": Estimate(len(left_out), about=f"classes left out, with their images: {listed or 'none'}"),
@@ -61,7 +61,7 @@ def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str
 
 def _confirmed(ranking: Ranking | None) -> str:
     """What labels say of a report, where there are any."""
-    return "" if ranking is None else f"; the labels confirm {ranking.found.true_positives} of them"
+    return "" if ranking is None else f"; the labels confirm {ranking.at_cutoff.true_positives} of them"
 
 
 def outputs_summary(study: PairStudy, outputs: OutputStudy | None) -> dict[str, Estimate]:
@@ -89,17 +89,19 @@ def ranking_summary(what: str, ranking: Ranking | None) -> dict[str, Estimate]:
     """How well the report does against labels; nothing without them."""
     if ranking is None:
         return {}
-    found, top, curve = ranking.found, ranking.found_at_top, ranking.curve
+    report, top, curve = ranking.at_cutoff, ranking.at_top, ranking.curve
     gain, shortfall = (None, None) if curve is None else (curve.gain, curve.shortfall)
     return {
         f"{what}_true_positives": Estimate(
-            found.true_positives, about=f"reported pairs with true {what}, above mean + std"
+            report.true_positives, about=f"reported pairs with true {what}, above mean + std"
         ),
-        f"{what}_false_positives": Estimate(found.false_positives, about=f"reported pairs without true {what}"),
-        f"{what}_missed": Estimate(found.false_negatives, about=f"pairs with true {what} that are not reported"),
-        f"{what}_precision": _share(found.true_positives, found.reported, "share of the reported pairs that are true"),
-        f"{what}_recall": _share(found.true_positives, found.true, "share of the true pairs that are reported"),
-        f"{what}_chance": Estimate(_number(found.by_chance), about="true positives of a random report of that length"),
+        f"{what}_false_positives": Estimate(report.false_positives, about=f"reported pairs without true {what}"),
+        f"{what}_missed": Estimate(report.false_negatives, about=f"pairs with true {what} that are not reported"),
+        f"{what}_precision": _share(
+            report.true_positives, report.reported, "share of the reported pairs that are true"
+        ),
+        f"{what}_recall": _share(report.true_positives, report.true, "share of the true pairs that are reported"),
+        f"{what}_chance": Estimate(_number(report.by_chance), about="true positives of a random report of that length"),
         f"{what}_top_precision": _share(top.true_positives, top.reported, "precision of the top 1 % of the pairs"),
         f"{what}_correlation": Estimate(_number(ranking.correlation), about=f"Spearman's, of score and true {what}"),
         f"{what}_gain": Estimate(gain, about="area under the cost-effectiveness curve over random"),
@@ -116,19 +118,19 @@ def named_pairs(
     study: PairStudy, names: Sequence[str], wanted: Iterable[tuple[int, int]], *, near: Near
 ) -> dict[str, Estimate]:
     """The average bias of the pairs asked for by name, with the third classes it shows beside."""
-    place = {int(number): position for position, number in enumerate(study.classes)}
-    told = {}
+    index = {int(number): position for position, number in enumerate(study.classes)}
+    estimates = {}
     for a, b in wanted:
         key = f"{names[a]} / {names[b]}"
-        if study.average_bias is None or a not in place or b not in place:
-            told[key] = Estimate(None, about="average bias: too few images of one of them")
+        if study.average_bias is None or a not in index or b not in index:
+            estimates[key] = Estimate(None, about="average bias: too few images of one of them")
             continue
-        third = worst_third_classes(study.distance, place[a], place[b], near=near)
+        third = worst_third_classes(study.distance, index[a], index[b], near=near)
         beside = ", ".join(names[study.classes[c]] for c in third) or "no class near either"
-        told[key] = Estimate(
-            float(study.average_bias[place[a], place[b]]), about=f"average bias; worst beside {beside}"
+        estimates[key] = Estimate(
+            float(study.average_bias[index[a], index[b]]), about=f"average bias; worst beside {beside}"
         )
-    return told
+    return estimates
 
 
 def pair_columns(
@@ -179,16 +181,16 @@ def _image_columns(study: Study, places: Array, sizes: Array, example: Example) 
     numbers = study.classes[places]
     columns: dict[str, Array] = {"images_first": sizes[numbers[:, 0]], "images_second": sizes[numbers[:, 1]]}
     for column, side in (("first_like_second", 1), ("second_like_first", -1)):
-        found = [example(*pair[::side]) for pair in numbers[:MOST_NAMED].tolist()]
-        columns[column] = _padded(found, len(places))
+        examples = [example(*pair[::side]) for pair in numbers[:MOST_NAMED].tolist()]
+        columns[column] = _padded(examples, len(places))
     return columns
 
 
 def _soft_confusion_columns(study: OutputStudy, order: Array) -> dict[str, Array]:
     """What the outputs say of the same pairs, with the place that each has in their order."""
-    place = np.empty(study.score.size, dtype=np.int64)
-    place[np.argsort(-study.score, kind="stable")] = np.arange(1, study.score.size + 1)
-    columns = {"soft_confusion": study.score, "soft_confusion_rank": place, "outputs_confused": study.confused}
+    rank = np.empty(study.score.size, dtype=np.int64)
+    rank[np.argsort(-study.score, kind="stable")] = np.arange(1, study.score.size + 1)
+    columns = {"soft_confusion": study.score, "soft_confusion_rank": rank, "outputs_confused": study.confused}
     if study.average_bias is not None and study.biased is not None:
         columns |= {"soft_confusion_bias": pair_values(study.average_bias), "outputs_biased": study.biased}
     return {name: values[order] for name, values in columns.items()}
@@ -260,8 +262,8 @@ def output_arrays(study: OutputStudy) -> dict[str, Array]:
 
 
 def _truth_arrays(study: Study) -> dict[str, Array]:
-    known = {"confusion": study.confusion, "disparity": study.disparity}
-    return {**{name: values for name, values in known.items() if values is not None}, **_curve_arrays(study)}
+    matrices = {"confusion": study.confusion, "disparity": study.disparity}
+    return {**{name: values for name, values in matrices.items() if values is not None}, **_curve_arrays(study)}
 
 
 def _curve_arrays(study: Study, prefix: str = "") -> dict[str, Array]:
@@ -271,8 +273,8 @@ def _curve_arrays(study: Study, prefix: str = "") -> dict[str, Array]:
         if ranking is not None and ranking.curve is not None:
             curve = ranking.curve
             points = np.unique(np.linspace(0, curve.found.size - 1, CURVE_POINTS).round().astype(np.int64))
-            told = {"cost": curve.cost, "found": curve.found, "optimal": curve.optimal}
-            arrays |= {f"{prefix}{what}_{name}": values[points] for name, values in told.items()}
+            lines = {"cost": curve.cost, "found": curve.found, "optimal": curve.optimal}
+            arrays |= {f"{prefix}{what}_{name}": values[points] for name, values in lines.items()}
     return arrays
 
 

@@ -74,18 +74,18 @@ class GroupFairness(Probe):
         sizes = np.bincount(number, minlength=len(names))
         kept = rankable_classes(sizes, minimum=self.least_images)
         left_out = ", ".join(names[group] for group in np.setdiff1d(np.arange(len(names)), kept).tolist())
-        told = {
+        counts = {
             "groups": Estimate(len(kept), about="groups with enough images"),
             "too_few_images": Estimate(len(names) - len(kept), about=left_out or "groups left out"),
         }
         if len(kept) < 2:
-            return self.finding(summary=told)
+            return self.finding(summary=counts)
         inside = np.isin(number, kept)
         accuracy = group_accuracy(rows["correct"][inside], np.array(names)[number[inside]])
         gaps = accuracy_gaps(accuracy, confidence=self.confidence)
         members = class_members(number, len(names))[:, kept]
         return self.finding(
-            summary={**_summary(accuracy, gaps, self.confidence), **told},
+            summary={**_summary(accuracy, gaps, self.confidence), **counts},
             table={**gap_columns(accuracy, gaps), **self._inner(stored, members, gaps.pairs)},
         )
 
@@ -94,8 +94,8 @@ class GroupFairness(Probe):
         images = stored.images
         classes = rankable_classes(class_sizes(images.predicted), minimum=self.least_images)
         probability = [
-            activation_probability(images.bits, own, neurons=images.neurons)
-            for own in (members, images.predicted[:, classes])
+            activation_probability(images.bits, group, neurons=images.neurons)
+            for group in (members, images.predicted[:, classes])
         ]
         distance = activation_distance(np.concatenate(probability))
         bias, worst = group_bias(distance, pairs, members.shape[1], near=self.near)
@@ -106,8 +106,8 @@ class GroupFairness(Probe):
 def metadata_column(seen: Observation, name: str) -> np.ndarray:
     """A column of the metadata, refused by name where there is none."""
     if name not in seen.metadata:
-        known = ", ".join(map(repr, seen.metadata)) or "none at all"
-        raise ConfigError(f"the metadata have no column {name!r}; there is {known}: name one of them as groups")
+        columns = ", ".join(map(repr, seen.metadata)) or "none at all"
+        raise ConfigError(f"the metadata have no column {name!r}; there is {columns}: name one of them as groups")
     return seen.metadata[name]
 
 
@@ -117,8 +117,8 @@ def group_numbers(column: np.ndarray, classes: Sequence[str]) -> tuple[list[str]
     Several true classes make a group of their own, named after all of them.
     """
     names = decoded(column) if column.dtype == np.uint8 else named_classes(column, classes, empty="none")
-    found, number = np.unique(names, return_inverse=True)
-    return found.tolist(), number
+    groups, number = np.unique(names, return_inverse=True)
+    return groups.tolist(), number
 
 
 def gap_columns(accuracy: GroupAccuracy, gaps: AccuracyGaps) -> dict[str, np.ndarray]:

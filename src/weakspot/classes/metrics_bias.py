@@ -177,10 +177,10 @@ def _confused(confusion: ArrayLike | None, square: Floats) -> Bools | None:
     """Whether there is any ground-truth confusion between two classes, in either direction."""
     if confusion is None:
         return None
-    known = checked_square(confusion, "confusion between each two classes")
-    if known.shape != square.shape:
-        raise DataError(f"expected distance and confusion of the same classes, got {square.shape} and {known.shape}.")
-    return (known > 0) | (known.T > 0)
+    shares = checked_square(confusion, "confusion between each two classes")
+    if shares.shape != square.shape:
+        raise DataError(f"expected distance and confusion of the same classes, got {square.shape} and {shares.shape}.")
+    return (shares > 0) | (shares.T > 0)
 
 
 def average_confusion_disparity(confusion: ArrayLike, *, directions: Literal["mean", "sum"] = "mean") -> Floats:

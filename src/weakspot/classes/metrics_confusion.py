@@ -87,11 +87,11 @@ def pair_confusion(confusion: ArrayLike) -> Floats:
     array([[0. , 0.3],
            [0.3, 0. ]])
     """
-    known = np.nan_to_num(checked_square(confusion, "confusion between each two classes"))
-    np.fill_diagonal(known, 0)
-    known += known.T
-    known /= 2
-    return known
+    mean = np.nan_to_num(checked_square(confusion, "confusion between each two classes"))
+    np.fill_diagonal(mean, 0)
+    mean += mean.T
+    mean /= 2
+    return mean
 
 
 def label_coincidence(labels: Members) -> Floats:
@@ -167,8 +167,8 @@ def output_soft_confusion(
         raise DataError(f"expected outputs of shape {predicted.shape} (images × classes), got {outputs.shape}.")
     total: Floats = np.zeros((predicted.shape[1], predicted.shape[1]))
     for images in _blocks(np.arange(len(outputs)) if rank is None else np.argsort(rank), outputs.shape[1]):
-        given = torch.from_numpy(np.asarray(outputs[images], dtype=np.float64))
-        total += predicted[images].T @ probabilities(given, task, scores).numpy()
+        block = torch.from_numpy(np.asarray(outputs[images], dtype=np.float64))
+        total += predicted[images].T @ probabilities(block, task, scores).numpy()
     with np.errstate(invalid="ignore"):
         total /= class_sizes(predicted)[:, None]
     np.fill_diagonal(total, np.nan)

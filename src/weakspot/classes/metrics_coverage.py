@@ -61,7 +61,7 @@ def class_entries(targets: Tensor) -> tuple[Tensor, Tensor]:
 def most_active(values: Tensor, layout: Layout) -> Tensor:
     """The neuron of each layer with the highest value, (samples, layers); the first of equals."""
     widths = np.bincount(layout.layer_of).tolist()
-    return torch.stack([own.argmax(1) for own in values.split(widths, dim=1)], dim=1)
+    return torch.stack([layer.argmax(1) for layer in values.split(widths, dim=1)], dim=1)
 
 
 def class_coverage(
@@ -73,9 +73,9 @@ def class_coverage(
     neurons, first = np.arange(layout.neurons), np.flatnonzero(np.diff(layout.layer_of, prepend=-1))
     reached = np.zeros((layout.neurons, sections + 2), dtype=np.bool_)
     active = np.zeros(layout.neurons, dtype=np.bool_)
-    for own in _blocks(places):
-        reached[neurons, section[own]] = True
-        active[top[own] + first] = True
+    for block in _blocks(places):
+        reached[neurons, section[block]] = True
+        active[top[block] + first] = True
     patterns = len(np.unique(top[places], axis=0))
     corners = reached[:, [0, -1]]
     return reached[:, 1:-1].mean(), corners.mean(), corners[:, 1].mean(), active.mean(), patterns

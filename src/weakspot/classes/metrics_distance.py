@@ -49,12 +49,14 @@ def activation_distance(probability: ArrayLike, *, normalise: bool = False, imag
     blocks = [slice(start, start + step) for start in range(0, len(rows), step)]
     distance = np.empty((len(rows), len(rows)))
     for number, first in enumerate(blocks):
-        mine, own = rows[first], _shares(rows, sizes, first) - centre
+        first_rows, first_shares = rows[first], _shares(rows, sizes, first) - centre
         for second in blocks[number:]:
-            theirs, other = (mine, own) if second is first else (rows[second], _shares(rows, sizes, second) - centre)
-            block = _distance_block(own, other)
+            second_rows, second_shares = (
+                (first_rows, first_shares) if second is first else (rows[second], _shares(rows, sizes, second) - centre)
+            )
+            block = _distance_block(first_shares, second_shares)
             if normalise:
-                block /= np.sqrt(np.maximum(_either_active(mine, theirs), 1))
+                block /= np.sqrt(np.maximum(_either_active(first_rows, second_rows), 1))
             distance[first, second], distance[second, first] = block, block.T
     np.fill_diagonal(distance, np.where(np.isnan(np.diagonal(distance)), np.nan, 0.0))
     return distance
@@ -133,7 +135,7 @@ def _checked_counts(counts: ArrayLike, images: ArrayLike) -> NDArray[np.integer]
             f"expected counts of images (classes × neurons) and the images of each class, got {rows.dtype} of shape "
             f"{rows.shape} and shape {sizes.shape}."
         )
-    if any(own.max() > size for own, size in zip(rows, sizes, strict=True)):
+    if any(counted.max() > size for counted, size in zip(rows, sizes, strict=True)):
         raise DataError("expected at most as many images that activate a neuron as the class has, got more.")
     return rows
 

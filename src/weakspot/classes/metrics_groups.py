@@ -92,8 +92,8 @@ def group_bias(distance: Floats, pairs: Whole, groups: int, *, near: Near) -> tu
     """
     limit = limit_of(distance, near)
     average, worst = np.zeros(len(pairs)), np.full(len(pairs), -1)
-    for place, pair in enumerate(pairs):
+    for row, pair in enumerate(pairs):
         scores = triplet_scores(distance, pair[None], limit)[0, groups:]
         if not np.isnan(scores).all():
-            average[place], worst[place] = np.nansum(scores) / scores.size, np.nanargmax(scores)
+            average[row], worst[row] = np.nansum(scores) / scores.size, np.nanargmax(scores)
     return average, worst

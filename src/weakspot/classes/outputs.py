@@ -25,8 +25,8 @@ def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
     tables = {finding.name.partition("-")[0]: finding for finding in reversed(findings) if finding.table is not None}
     pairs = tables.get("classes.class_pairs") or tables.get("classes.output_pairs")
     groups = tables.get("classes.group_fairness")
-    found = (None if pairs is None else _pair(pairs, task), None if groups is None else _group(groups))
-    return [one for one in found if one is not None]
+    candidates = (None if pairs is None else _pair(pairs, task), None if groups is None else _group(groups))
+    return [one for one in candidates if one is not None]
 
 
 def _rows(finding: Finding) -> list[dict[str, Any]]:

@@ -34,8 +34,8 @@ def pairs(run: Chosen) -> Response:
             "second_as_first": _direction(table, operator, second, first),
         }
         row["pictures"] = [media[key] for key in (f"{first} like {second}", f"{second} like {first}") if key in media]
-    told = {"about": finding.about, "finding": finding.name, "split": split, "several_labels": several}
-    return as_json({**told, "pairs": rows})
+    head = {"about": finding.about, "finding": finding.name, "split": split, "several_labels": several}
+    return as_json({**head, "pairs": rows})
 
 
 def _mixed_up(row: Mapping[str, Any]) -> tuple[float, bool, float]:
@@ -48,7 +48,7 @@ def _mixed_up(row: Mapping[str, Any]) -> tuple[float, bool, float]:
 def _direction(table: SampleTable | None, operator: str, target: str, predicted: str) -> list[str] | None:
     """The filters that leave the images of one class that are taken for another; None where neither is known."""
     columns = [] if table is None else [column_called(table, "target"), column_called(table, "prediction")]
-    known = [column for column in columns if column is not None]
-    if len(known) < 2:
+    both = [column for column in columns if column is not None]
+    if len(both) < 2:
         return None
-    return [f"{column.name}:{operator}:{value}" for column, value in zip(known, (target, predicted), strict=True)]
+    return [f"{column.name}:{operator}:{value}" for column, value in zip(both, (target, predicted), strict=True)]

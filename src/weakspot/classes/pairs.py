@@ -74,12 +74,12 @@ def cutoff_score(score: ArrayLike, cutoff: Cutoff = "std", *, rounding: Literal[
     """Score at which `suspicious` begins to report: above it, or for a top share the lowest score reported."""
     kind, amount = _parsed(cutoff)
     scores = np.asarray(score, dtype=np.float64)
-    known = scores[~np.isnan(scores)]
+    scored = scores[~np.isnan(scores)]
     if kind == "top":
-        number = _share(known, amount, rounding)
-        return float(np.partition(known, -number)[-number]) if number else np.inf
+        number = _share(scored, amount, rounding)
+        return float(np.partition(scored, -number)[-number]) if number else np.inf
     if kind == "std":
-        return float(known.mean() + amount * known.std()) if known.size else np.inf
+        return float(scored.mean() + amount * scored.std()) if scored.size else np.inf
     return amount
 
 

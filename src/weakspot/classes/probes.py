@@ -245,5 +245,5 @@ def confused_pairs(finding: Finding, stored: StoredPredictions) -> np.ndarray:
     if finding.table is None:
         raise ProbeError(f"{finding.name} has no table of pairs; examine again")
     columns = (finding.table[name].to_pylist() for name in ("first", "second", "confused"))
-    found = [(stored.number(a), stored.number(b)) for a, b, confused in zip(*columns, strict=True) if confused]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    numbers = [(stored.number(a), stored.number(b)) for a, b, confused in zip(*columns, strict=True) if confused]
+    return np.array(numbers, dtype=np.int64).reshape(-1, 2)

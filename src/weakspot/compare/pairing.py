@@ -55,7 +55,7 @@ def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.nd
     for name in old.column_names:
         measured = after.outputs.column(name).role in _MEASURED and not name.startswith(_METADATA)
         if name in new.column_names and measured and _comparable(old.schema.field(name), new.schema.field(name)):
-            one, other = (table[name].to_numpy()[place] for table, place in zip((old, new), places, strict=True))
+            one, other = (table[name].to_numpy()[rows] for table, rows in zip((old, new), places, strict=True))
             there = ~(_missing(one) | _missing(other))
             if there.sum() > 1:
                 yield name, one[there], other[there]

@@ -143,8 +143,8 @@ def _notes(before: Run, after: Run, common: list[str]) -> list[str]:
 
 def _settings(finding: Finding) -> dict[str, object]:
     """The parameters but for digests of other Findings, which differ with the model."""
-    given = finding.provenance.get("parameters", {})
-    return {name: value for name, value in given.items() if not (isinstance(value, str) and len(value) == 64)}
+    parameters = finding.provenance.get("parameters", {})
+    return {name: value for name, value in parameters.items() if not (isinstance(value, str) and len(value) == 64)}
 
 
 def _chance(differences: list[Difference], confidence: float) -> list[str]:

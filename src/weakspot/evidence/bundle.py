@@ -81,10 +81,10 @@ def write_bundle(
     return Bundle(folder, digest_file(folder / SUMS), sums.count(b"\n"), claims, signed=key is not None)
 
 
-def sums_of(own: Mapping[str, str], statement: Mapping[str, Any]) -> bytes:
+def sums_of(digests: Mapping[str, str], statement: Mapping[str, Any]) -> bytes:
     """What `SHA256SUMS` must say: the bundle's own files, then those of the Run and of the baseline, where they lie."""
     predicate = statement["predicate"]
-    lines = dict(own)
+    lines = dict(digests)
     for name, digest in subject_digests(statement, Path(STATEMENT)).items():
         if name != POLICY:
             of_baseline = name.startswith(OF_BASELINE)

@@ -47,7 +47,7 @@ def build_case(run: Run, verdict: Verdict | None = None) -> dict[str, Any]:
     claims = [*_ruled(verdict, run), *(claim for finding in findings for claim in _measured(finding, run))]
     return {
         "model": manifest["subject"],
-        "data": {name: _split(own, run) for name, own in manifest["data"].items()},
+        "data": {name: _split(split_data, run) for name, split_data in manifest["data"].items()},
         "claims": [{"id": f"C{number}", **claim} for number, claim in enumerate(claims, start=1)],
         "thresholds": [*_bounds(verdict), *(entry for finding in findings for entry in _settings(finding))],
         "assumptions": [text for room in rooms for text in ASSUMPTIONS.get(room, ())],
@@ -64,9 +64,9 @@ def _told(manifest: Mapping[str, Any]) -> list[str]:
 
 def _ruled(verdict: Verdict | None, run: Run) -> Iterator[dict[str, Any]]:
     for one in [] if verdict is None else verdict.judged:
-        told = {"claim": f"{one.rule.title}: {one.rule.claim}" if one.rule.name else one.rule.claim}
-        found = {"holds": one.passed, "measured": one.told, "warnings": list(one.warnings)}
-        yield {"kind": "rule", **told, **found, **_rests(one.rule.finding, run)}
+        claim = {"claim": f"{one.rule.title}: {one.rule.claim}" if one.rule.name else one.rule.claim}
+        judgement = {"holds": one.passed, "measured": one.measured, "warnings": list(one.warnings)}
+        yield {"kind": "rule", **claim, **judgement, **_rests(one.rule.finding, run)}
 
 
 def _measured(finding: Finding, run: Run) -> Iterator[dict[str, Any]]:
@@ -74,8 +74,8 @@ def _measured(finding: Finding, run: Run) -> Iterator[dict[str, Any]]:
     for name, estimate in finding.summary.items():
         if estimate.value is not None:
             about = f" ({estimate.about})" if estimate.about else ""
-            told = {"claim": f"{name}{about}", "estimate": canonical(estimate), "measured": str(estimate)}
-            yield {"kind": "measured", **told, **_rests(finding.name, run)}
+            claim = {"claim": f"{name}{about}", "estimate": canonical(estimate), "measured": str(estimate)}
+            yield {"kind": "measured", **claim, **_rests(finding.name, run)}
 
 
 def _rests(name: str, run: Run) -> dict[str, Any]:
@@ -83,19 +83,19 @@ def _rests(name: str, run: Run) -> dict[str, Any]:
     return {"finding": name, "digest": run.manifest()["findings"].get(name)}
 
 
-def _split(own: Mapping[str, Any], run: Run) -> dict[str, Any]:
+def _split(entry: Mapping[str, Any], run: Run) -> dict[str, Any]:
     return {
-        "samples": own.get("samples"),
-        "fingerprint": own.get("fingerprint"),
-        "skipped": len(_mapping(own, "skipped", run.folder / MANIFEST)),
+        "samples": entry.get("samples"),
+        "fingerprint": entry.get("fingerprint"),
+        "skipped": len(_mapping(entry, "skipped", run.folder / MANIFEST)),
     }
 
 
-def _mapping(held: Mapping[str, Any], key: str, place: object) -> Mapping[str, Any]:
-    found = held.get(key) or {}
-    if not isinstance(found, dict):
-        raise RunError(f"{place} is damaged: {key} is no mapping; restore it or examine again")
-    return found
+def _mapping(held: Mapping[str, Any], key: str, source: object) -> Mapping[str, Any]:
+    mapping = held.get(key) or {}
+    if not isinstance(mapping, dict):
+        raise RunError(f"{source} is damaged: {key} is no mapping; restore it or examine again")
+    return mapping
 
 
 def _bounds(verdict: Verdict | None) -> Iterator[dict[str, Any]]:
@@ -119,14 +119,14 @@ def _own_limits(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
     manifest, missing = run.manifest(), unready(run)
     if missing:
         yield f"{missing[0].upper()}{missing[1:]}."
-    for name, own in manifest["data"].items():
-        if own.get("skipped"):
-            yield f"{len(own['skipped'])} samples of {name} could not be used and were left out."
-    known = manifest["subject"].get("fingerprint")
+    for name, entry in manifest["data"].items():
+        if entry.get("skipped"):
+            yield f"{len(entry['skipped'])} samples of {name} could not be used and were left out."
+    fingerprint = manifest["subject"].get("fingerprint")
     for part in manifest["subject"].get("not_fingerprinted", ()):
         yield f"The fingerprint of the model does not cover {part}."
     for finding in findings:
-        if known and finding.provenance.get("subject", known) != known:
+        if fingerprint and finding.provenance.get("subject", fingerprint) != fingerprint:
             yield f"{finding.name} was computed on another model than the one named here."
         if finding.provenance.get("inference_options"):
             yield f"{finding.name} was not computed in plain float32: {finding.provenance['inference_options']}."

@@ -19,7 +19,9 @@ def as_markdown(statement: Mapping[str, Any]) -> bytes:
         f"Model fingerprint `{fingerprint}`, task {task}.",
         "",
         *_table(("data", "samples", "left out", "fingerprint"), [
-            (name, own["samples"], own["skipped"], f"`{own['fingerprint']}`") for name, own in case["data"].items()]),
+            (name, split["samples"], split["skipped"], f"`{split['fingerprint']}`")
+            for name, split in case["data"].items()
+        ]),
         "",
         *_claims(case),
         "",
@@ -36,7 +38,9 @@ def as_markdown(statement: Mapping[str, Any]) -> bytes:
         "Every file with its SHA-256 digest; `SHA256SUMS` holds the same for `sha256sum -c`. "
         "`weakspot evidence verify` derives all that stands here from these files again.",
         "",
-        *_table(("file", "SHA-256"), [(own["name"], f"`{own['digest']['sha256']}`") for own in statement["subject"]]),
+        *_table(("file", "SHA-256"), [
+            (file["name"], f"`{file['digest']['sha256']}`") for file in statement["subject"]
+        ]),
         "",
     ]  # fmt: skip
     return "\n".join(lines).encode("utf-8", "backslashreplace")
@@ -45,17 +49,17 @@ def as_markdown(statement: Mapping[str, Any]) -> bytes:
 def _claims(case: Mapping[str, Any]) -> list[str]:
     ruled = [claim for claim in case["claims"] if claim["kind"] == "rule"]
     measured = [claim for claim in case["claims"] if claim["kind"] == "measured"]
-    told = ["## Claims", ""]
+    lines = ["## Claims", ""]
     if ruled:
-        told += _table(("", "must hold", "holds", "measured", "rests on"), [
+        lines += _table(("", "must hold", "holds", "measured", "rests on"), [
             (claim["id"], claim["claim"], "yes" if claim["holds"] else "**no**", claim["measured"], _rests(claim))
             for claim in ruled])  # fmt: skip
-        told += ["", *(f"- {claim['id']}: {warning}." for claim in ruled for warning in claim["warnings"]), ""]
+        lines += ["", *(f"- {claim['id']}: {warning}." for claim in ruled for warning in claim["warnings"]), ""]
     else:
-        told += ["No policy was judged: what follows is what was measured, and no threshold was set for it.", ""]
-    told += ["## What was measured", ""]
+        lines += ["No policy was judged: what follows is what was measured, and no threshold was set for it.", ""]
+    lines += ["## What was measured", ""]
     rows = [(claim["id"], claim["claim"], claim["measured"], _rests(claim)) for claim in measured]
-    return [*told, *_table(("", "what", "value", "rests on"), rows)]
+    return [*lines, *_table(("", "what", "value", "rests on"), rows)]
 
 
 def _rests(claim: Mapping[str, Any]) -> str:

@@ -33,10 +33,10 @@ def check_signature(content: bytes, signature: Path, signers: Path, signer: str 
         raise ConfigError(f"there is no file {signers}: expected allowed signers, a line `name key` each")
     allowed, made = str(signers.absolute()), str(signature.absolute())
     if signer is None:
-        found = _called("find-principals", "-s", made, "-f", allowed)
-        if found.returncode or not found.stdout.strip():
-            raise RunError(f"{signature} is by nobody whom {signers} allows: {_said(found)}")
-        signer = found.stdout.decode(errors="replace").splitlines()[0].strip()
+        principals = _called("find-principals", "-s", made, "-f", allowed)
+        if principals.returncode or not principals.stdout.strip():
+            raise RunError(f"{signature} is by nobody whom {signers} allows: {_said(principals)}")
+        signer = principals.stdout.decode(errors="replace").splitlines()[0].strip()
     done = _called("verify", "-f", allowed, "-I", signer, "-n", NAMESPACE, "-s", made, content=content)
     if done.returncode:
         raise RunError(f"{signature} is no signature of {signer} over this bundle: {_said(done)}")

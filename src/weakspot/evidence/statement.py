@@ -48,35 +48,41 @@ def as_text(statement: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def read_statement(content: bytes, place: Path) -> dict[str, Any]:
+def read_statement(content: bytes, path: Path) -> dict[str, Any]:
     """A statement that has the form of one; whether it is true is another question."""
     try:
-        found = json.loads(content)
+        statement = json.loads(content)
     except ValueError as error:
-        raise RunError(f"{place} was changed: this is no JSON: {error}") from error
+        raise RunError(f"{path} was changed: this is no JSON: {error}") from error
     except RecursionError as error:
-        raise RunError(f"{place} was changed: nested too deep") from error
-    if not isinstance(found, dict) or found.get("_type") != TYPE or found.get("predicateType") != PREDICATE_TYPE:
-        raise RunError(f"{place} is no statement of weakspot's evidence ({TYPE}, {PREDICATE_TYPE}): write it anew")
-    predicate = found.get("predicate")
-    told = predicate if isinstance(predicate, dict) else {}
-    texts = isinstance(told.get("weakspot"), str) and isinstance(told.get("run"), str)
-    if not texts or not all(key in told and isinstance(told[key], str | None) for key in ("policy", "baseline")):
+        raise RunError(f"{path} was changed: nested too deep") from error
+    if (
+        not isinstance(statement, dict)
+        or statement.get("_type") != TYPE
+        or statement.get("predicateType") != PREDICATE_TYPE
+    ):
+        raise RunError(f"{path} is no statement of weakspot's evidence ({TYPE}, {PREDICATE_TYPE}): write it anew")
+    predicate = statement.get("predicate")
+    described = predicate if isinstance(predicate, dict) else {}
+    texts = isinstance(described.get("weakspot"), str) and isinstance(described.get("run"), str)
+    if not texts or not all(
+        key in described and isinstance(described[key], str | None) for key in ("policy", "baseline")
+    ):
         raise RunError(
-            f"{place} was changed: its predicate does not say which version wrote it, and which run, policy and "
+            f"{path} was changed: its predicate does not say which version wrote it, and which run, policy and "
             "baseline it rests on"
         )
-    subject_digests(found, place)
-    return found
+    subject_digests(statement, path)
+    return statement
 
 
-def subject_digests(statement: Mapping[str, Any], place: Path) -> dict[str, str]:
+def subject_digests(statement: Mapping[str, Any], path: Path) -> dict[str, str]:
     """The digest of each subject by its name."""
     try:
         named = [(subject["name"], subject["digest"]["sha256"]) for subject in statement["subject"]]
-        found = dict(named)
+        digests = dict(named)
     except (KeyError, TypeError) as error:
-        raise RunError(f"{place} was changed: a subject has no name or no SHA-256") from error
-    if len(found) != len(named) or not all(isinstance(part, str) for pair in named for part in pair):
-        raise RunError(f"{place} was changed: names and digests of subjects must be text, and each name stand once")
-    return found
+        raise RunError(f"{path} was changed: a subject has no name or no SHA-256") from error
+    if len(digests) != len(named) or not all(isinstance(part, str) for pair in named for part in pair):
+        raise RunError(f"{path} was changed: names and digests of subjects must be text, and each name stand once")
+    return digests

@@ -40,15 +40,15 @@ def verify_bundle(
     _check_files(folder)
     statement = read_statement((folder / STATEMENT).read_bytes(), folder / STATEMENT)
     sums = _checked_sums(folder, statement)
-    found = digest_bytes(sums)
-    if seal is not None and found != seal.lower():
-        raise RunError(f"{folder} has the seal {found}, not {seal}: it was written anew, or is another bundle")
+    digest = digest_bytes(sums)
+    if seal is not None and digest != seal.lower():
+        raise RunError(f"{folder} has the seal {digest}, not {seal}: it was written anew, or is another bundle")
     by = None if signers is None else _signer(folder, sums, signers, signer)
     with not_too_deep(folder):
         _check_claims(folder, statement, run, baseline)
     signed = (folder / SIGNATURE).exists()
     claims = len(statement["predicate"]["claims"])
-    return Bundle(folder, found, sums.count(b"\n"), claims, signed=signed, signer=by, kept=seal is not None)
+    return Bundle(folder, digest, sums.count(b"\n"), claims, signed=signed, signer=by, kept=seal is not None)
 
 
 def _check_files(folder: Path) -> None:
@@ -66,14 +66,14 @@ def _check_files(folder: Path) -> None:
 def _checked_sums(folder: Path, statement: Mapping[str, Any]) -> bytes:
     """What `SHA256SUMS` says, which must be exactly what follows from the files and the statement."""
     covered = [path for path in sorted(folder.iterdir()) if path.name not in (SUMS, *SIGNATURES)]
-    own = {path.name: plain_digest(path) for path in covered}
+    digests = {path.name: plain_digest(path) for path in covered}
     check_plain(folder / SUMS)
-    written, expected = (folder / SUMS).read_bytes(), sums_of(own, statement)
+    written, expected = (folder / SUMS).read_bytes(), sums_of(digests, statement)
     if written != expected:
-        told = [line.split("  ", 1) for line in written.decode(errors="replace").splitlines() if "  " in line]
-        lines = {name: digest for digest, name in told}
-        wrong = [f"{name} was changed or added" for name, digest in own.items() if lines.get(name) != digest]
-        wrong += [f"{name} is missing" for name in lines if "/" not in name and name not in own]
+        entries = [line.split("  ", 1) for line in written.decode(errors="replace").splitlines() if "  " in line]
+        lines = {name: digest for digest, name in entries}
+        wrong = [f"{name} was changed or added" for name, digest in digests.items() if lines.get(name) != digest]
+        wrong += [f"{name} is missing" for name in lines if "/" not in name and name not in digests]
         _refuse(folder, wrong or [f"{SUMS} was changed"])
     return written
 
@@ -93,13 +93,13 @@ def _check_claims(folder: Path, statement: Mapping[str, Any], run: Path | None, 
     policy = None if predicate["policy"] is None else folder / POLICY
     files = covered_digests(held, policy, compared)
     _refuse(folder, list(_changed_files(subject_digests(statement, folder / STATEMENT), files)))
-    found = build_statement(held, files, policy, compared, ways)
+    derived = build_statement(held, files, policy, compared, ways)
     wrote = predicate["weakspot"]
-    found["predicate"]["weakspot"] = wrote  # another version may well say the same
-    wrong = list(_untrue(predicate, found["predicate"]))
-    if not wrong and as_text(found) != (folder / STATEMENT).read_bytes():
+    derived["predicate"]["weakspot"] = wrote  # another version may well say the same
+    wrong = list(_untrue(predicate, derived["predicate"]))
+    if not wrong and as_text(derived) != (folder / STATEMENT).read_bytes():
         wrong = [f"{STATEMENT} is not written as weakspot writes it"]
-    if not wrong and as_markdown(found) != (folder / TEXT).read_bytes():
+    if not wrong and as_markdown(derived) != (folder / TEXT).read_bytes():
         wrong = [f"{TEXT} says other things than {STATEMENT}"]
     if wrong and wrote != __version__:
         wrong.append(f"it was written by weakspot {wrote}, and this is {__version__}: verify it with that one")
@@ -124,17 +124,17 @@ def _changed_files(said: Mapping[str, str], there: Mapping[str, str]) -> Iterato
             yield f"{of}{name.removeprefix(OF_BASELINE)} {what}"
 
 
-def _untrue(written: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+def _untrue(written: Mapping[str, Any], derived: Mapping[str, Any]) -> Iterator[str]:
     """What a statement says that does not follow from the Findings."""
     claims = written.get("claims")
-    if not isinstance(claims, list) or len(claims) != len(found["claims"]):
-        yield f"its claims are not the {len(found['claims'])} that follow from the Findings"
+    if not isinstance(claims, list) or len(claims) != len(derived["claims"]):
+        yield f"its claims are not the {len(derived['claims'])} that follow from the Findings"
     else:
-        for said, true in zip(claims, found["claims"], strict=True):
+        for said, true in zip(claims, derived["claims"], strict=True):
             if said != true:
                 yield f"claim {true['id']} does not follow from {true['finding']}: {_difference(said, true)}"
-    for key in sorted((written.keys() | found.keys()) - {"claims"}):
-        if key not in found or written.get(key) != found[key]:
+    for key in sorted((written.keys() | derived.keys()) - {"claims"}):
+        if key not in derived or written.get(key) != derived[key]:
             yield f"{key} is not what follows from the Run"
 
 

@@ -35,7 +35,7 @@ def unready(run: Run) -> str:
     return ""
 
 
-def unfounded(finding: Finding, run: Run, rule: PolicyRule, place: str) -> str:
+def unfounded(finding: Finding, run: Run, rule: PolicyRule, where: str) -> str:
     """Why a Finding is no evidence of what a rule is about; nothing where it is."""
     sources = _sources(finding, run)
     if isinstance(sources, str):
@@ -44,7 +44,7 @@ def unfounded(finding: Finding, run: Run, rule: PolicyRule, place: str) -> str:
     if any(source["subject"] != manifest["subject"]["fingerprint"] for source in sources):
         return f"it was computed on another model than the Run names: {AGAIN}"
     for source in sources:
-        wrong = _wrong_data(source["data"], finding.name, run, rule, place)
+        wrong = _wrong_data(source["data"], finding.name, run, rule, where)
         if wrong:
             return wrong
     return _too_few(sources, rule)
@@ -58,15 +58,15 @@ def _sources(finding: Finding, run: Run) -> list[Mapping[str, Any]] | str:
     named = [digest for value in made.values() for digest in _digests(value)]
     if not named or {"subject", "data"} & made.keys():
         return f"its provenance does not say which model and data it is of: {AGAIN}"
-    known = {digest: name for name, digest in run.manifest()["findings"].items()}
-    if not set(named) <= known.keys():
+    names = {digest: name for name, digest in run.manifest()["findings"].items()}
+    if not set(named) <= names.keys():
         return "it was built from Findings that are not in the Run: make it again"
     sources: list[Mapping[str, Any]] = []
     for digest in named:
-        found = _sources(run.verified(known[digest]), run)
-        if isinstance(found, str):
-            return found
-        sources += found
+        of_finding = _sources(run.verified(names[digest]), run)
+        if isinstance(of_finding, str):
+            return of_finding
+        sources += of_finding
     return sources
 
 
@@ -75,16 +75,16 @@ def _digests(value: Any) -> list[str]:
     return [item for item in held if isinstance(item, str) and _DIGEST.fullmatch(item)]
 
 
-def _wrong_data(data: str, name: str, run: Run, rule: PolicyRule, place: str) -> str:
+def _wrong_data(data: str, name: str, run: Run, rule: PolicyRule, where: str) -> str:
     """Why these are not the data that a rule is about; nothing where they are."""
     splits = run.manifest()["data"]
-    of = [split for split, own in splits.items() if own.get("fingerprint") == data]
+    of = [split for split, split_data in splits.items() if split_data.get("fingerprint") == data]
     if not of:
         return f"it was computed on other data than the Run names: {AGAIN}"
     if rule.split is not None and rule.split not in splits:
-        known = list(splits)
+        named = list(splits)
         raise ConfigError(
-            f"{place}: {run.folder} has no split {rule.split!r}: {nearest(rule.split, known)}it has {', '.join(known)}"
+            f"{where}: {run.folder} has no split {rule.split!r}: {nearest(rule.split, named)}it has {', '.join(named)}"
         )
     meant = rule.split or _split_meant(name, list(splits))
     if meant is None:
@@ -108,10 +108,10 @@ def _too_few(sources: Sequence[Mapping[str, Any]], rule: PolicyRule) -> str:
     if rule.least_samples is None:
         return ""
     counts = [source.get("samples") for source in sources]
-    known = [count for count in counts if isinstance(count, int)]
-    if len(known) < len(counts):
+    whole = [count for count in counts if isinstance(count, int)]
+    if len(whole) < len(counts):
         return f"an unknown number of samples, and the rule asks for {rule.least_samples:,} at least"
-    fewest = min(known)
+    fewest = min(whole)
     return "" if fewest >= rule.least_samples else too_few(fewest, "samples", rule.least_samples)
 
 

@@ -29,7 +29,7 @@ class Judged:
 
     rule: PolicyRule
     passed: bool
-    told: str
+    measured: str
     warnings: tuple[str, ...] = ()
 
 
@@ -64,8 +64,8 @@ def judge(run: Run, policy: Policy, baseline: Run | None = None) -> Verdict:
 def _judged(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> Judged:
     """One rule; what the policy names and the Run has not is an error of the policy, with its line."""
     warnings = (NO_VERDICT,) if rule.finding.startswith(COVERAGE) else ()
-    passed, told = _held(rule, number, run, baseline, policy)
-    return Judged(rule, passed, told, warnings)
+    passed, measured = _held(rule, number, run, baseline, policy)
+    return Judged(rule, passed, measured, warnings)
 
 
 def _held(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> tuple[bool, str]:
@@ -79,39 +79,39 @@ def _held(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy:
     if wrong:
         return False, wrong
     if rule.compares:
-        place = policy.place(number)
+        where = policy.where(number)
         if baseline is None:
-            raise ConfigError(f"{place}: the rule compares with a baseline, and none is given: name one in the policy")
+            raise ConfigError(f"{where}: the rule compares with a baseline, and none is given: name one in the policy")
         missing = unready(baseline)
         if missing:
             return False, f"the baseline: {missing}"
         other, wrong = _basis(rule, number, baseline, policy)
-        return (False, f"the baseline: {wrong}") if wrong else _against(rule, finding, other, place)
+        return (False, f"the baseline: {wrong}") if wrong else _against(rule, finding, other, where)
     if rule.column is not None:
         return _rows(rule, finding, policy, number)
-    return _number(rule, finding, policy.place(number, "number"))
+    return _number(rule, finding, policy.where(number, "number"))
 
 
 def _basis(rule: PolicyRule, number: int, run: Run, policy: Policy) -> tuple[Finding, str]:
     """The Finding that a rule is about, and why it is no evidence, if it is none."""
-    finding = _finding(run, rule.finding, policy.place(number, "finding"))
-    return finding, unfounded(finding, run, rule, policy.place(number, "split"))
+    finding = _finding(run, rule.finding, policy.where(number, "finding"))
+    return finding, unfounded(finding, run, rule, policy.where(number, "split"))
 
 
-def _finding(run: Run, name: str, place: str) -> Finding:
+def _finding(run: Run, name: str, where: str) -> Finding:
     """A Finding, every byte as it was written."""
     if name not in run:
         hint = nearest(name, run.names())
-        raise ConfigError(f"{place}: {run.folder} has no Finding {name!r}: {hint}it has {', '.join(run.names())}")
+        raise ConfigError(f"{where}: {run.folder} has no Finding {name!r}: {hint}it has {', '.join(run.names())}")
     return run.verified(name)
 
 
-def _number(rule: PolicyRule, finding: Finding, place: str) -> tuple[bool, str]:
+def _number(rule: PolicyRule, finding: Finding, where: str) -> tuple[bool, str]:
     name = str(rule.number)
     if name not in finding.summary:
-        known = list(finding.summary)
+        numbers = list(finding.summary)
         raise ConfigError(
-            f"{place}: {finding.name} has no number {name!r}: {nearest(name, known)}it has {', '.join(known)}"
+            f"{where}: {finding.name} has no number {name!r}: {nearest(name, numbers)}it has {', '.join(numbers)}"
         )
     estimate = finding.summary[name]
     if estimate.value is None or (isinstance(estimate.value, float) and isnan(estimate.value)):
@@ -121,25 +121,25 @@ def _number(rule: PolicyRule, finding: Finding, place: str) -> tuple[bool, str]:
     if rule.equals is not None:
         return _same(estimate.value, rule.equals), str(estimate)
     if isinstance(estimate.value, str | bool):
-        raise ConfigError(f"{place}: {name} is {estimate.value!r}, which has no bound: use equals")
+        raise ConfigError(f"{where}: {name} is {estimate.value!r}, which has no bound: use equals")
     return _bounded(rule, estimate)
 
 
 def _bounded(rule: PolicyRule, estimate: Estimate) -> tuple[bool, str]:
     """The far end of the interval must keep to the bound; a number that has no interval keeps to it itself."""
-    told = str(estimate)
+    measured = str(estimate)
     if (estimate.low is None) != (estimate.high is None):
-        return False, f"{told}: its interval has no {'lower' if estimate.low is None else 'upper'} end"
+        return False, f"{measured}: its interval has no {'lower' if estimate.low is None else 'upper'} end"
     if estimate.low is not None and estimate.high is not None and not estimate.low <= estimate.high:
-        return False, f"{told}: the ends of its interval are the wrong way round"
+        return False, f"{measured}: the ends of its interval are the wrong way round"
     if rule.confidence is not None and estimate.low is None:
-        return False, f"{told}, without an interval: the confidence that the rule asks for cannot be shown"
+        return False, f"{measured}, without an interval: the confidence that the rule asks for cannot be shown"
     if rule.confidence is not None and (estimate.confidence or 0) < rule.confidence:
         has = "an unknown" if estimate.confidence is None else f"{estimate.confidence:.0%}"
-        return False, f"{told}, with {has} confidence: the rule asks for {rule.confidence:.0%}"
+        return False, f"{measured}, with {has} confidence: the rule asks for {rule.confidence:.0%}"
     value = float(estimate.value or 0)
     low, high = (value if end is None else end for end in (estimate.low, estimate.high))
-    return _within(rule, low, high), told
+    return _within(rule, low, high), measured
 
 
 def _within(rule: PolicyRule, low: float, high: float) -> bool:
@@ -153,19 +153,19 @@ def _same(value: object, wanted: object) -> bool:
 def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tuple[bool, str]:
     """Every row must hold; one without a value does not, and no rows show nothing."""
     table = finding.table
-    known = [] if table is None else table.column_names
+    columns = [] if table is None else table.column_names
     for name, path in ((str(rule.column), ("column",)), *((name, ("where", name)) for name in rule.where)):
-        if name not in known:
-            hint, has = nearest(name, known), ", ".join(known) or "no table"
+        if name not in columns:
+            hint, has = nearest(name, columns), ", ".join(columns) or "no table"
             raise ConfigError(
-                f"{policy.place(number, *path)}: {finding.name} has no column {name!r}: {hint}it has {has}"
+                f"{policy.where(number, *path)}: {finding.name} has no column {name!r}: {hint}it has {has}"
             )
     rows = [] if table is None else list(_chosen(rule, table))
     if table is not None and not rows:
         return False, _no_row(rule, table)
     if rule.least_rows is not None and len(rows) < rule.least_rows:
         return False, too_few(len(rows), "rows", rule.least_rows)
-    broken = [row for row in rows if not _holds(rule, row[str(rule.column)], policy.place(number, "column"))]
+    broken = [row for row in rows if not _holds(rule, row[str(rule.column)], policy.where(number, "column"))]
     if not broken:
         return True, f"all {len(rows):,} rows hold"
     first = "; ".join(", ".join(f"{name} {_short(value)}" for name, value in row.items()) for row in broken[:3])
@@ -196,13 +196,13 @@ def _chosen(rule: PolicyRule, table: "pa.Table") -> Iterator[dict[str, Any]]:
     return (row for row in chosen.to_pylist() if all(_same(row[name], value) for name, value in rule.where.items()))
 
 
-def _holds(rule: PolicyRule, value: Any, place: str) -> bool:
+def _holds(rule: PolicyRule, value: Any, where: str) -> bool:
     if value is None or (isinstance(value, float) and isnan(value)):
         return False
     if rule.equals is not None:
         return _same(value, rule.equals)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"{place}: {rule.column} holds {value!r}, which has no bound: use equals")
+        raise ConfigError(f"{where}: {rule.column} holds {value!r}, which has no bound: use equals")
     return _within(rule, value, value)
 
 
@@ -210,24 +210,24 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _against(rule: PolicyRule, finding: Finding, baseline: Finding, place: str) -> tuple[bool, str]:
+def _against(rule: PolicyRule, finding: Finding, baseline: Finding, where: str) -> tuple[bool, str]:
     if rule.new_causes is not None:
-        found = new_causes(finding, baseline, overlap=rule.overlap, place=place)
-        told = f"new: {', '.join(f'cluster {number}' for number in found)}" if found else "no new one"
-        return len(found) <= rule.new_causes, told
+        clusters = new_causes(finding, baseline, overlap=rule.overlap, where=where)
+        measured = f"new: {', '.join(f'cluster {number}' for number in clusters)}" if clusters else "no new one"
+        return len(clusters) <= rule.new_causes, measured
     declared = finding.outputs.column(rule.column) if rule.column else finding.outputs.number(str(rule.number))
     if declared.better is None:
-        raise ConfigError(f"{place}: {_no_direction(rule, finding)}")
+        raise ConfigError(f"{where}: {_no_direction(rule, finding)}")
     one = _difference(rule, finding, list(compare_findings(baseline, finding, confidence=rule.confidence or 0.95)))
     if one is None:
         return False, "the two Runs have nothing of it in common that could be compared"
     if rule.least_rows is not None and (one.inputs or 0) < rule.least_rows:
         return False, too_few(one.inputs or 0, "paired inputs", rule.least_rows)
-    told = f"{one.before:.4g} before, {one.after:.4g} now, {one.how}"
+    measured = f"{one.before:.4g} before, {one.after:.4g} now, {one.how}"
     if one.low is None or one.high is None:
-        return False, f"{told}: without an interval nothing is shown"
+        return False, f"{measured}: without an interval nothing is shown"
     worse = -one.low if declared.better == "higher" else one.high
-    return worse <= float(rule.worse_by_at_most or 0), f"{told}; worse by {worse:.4g} at most"
+    return worse <= float(rule.worse_by_at_most or 0), f"{measured}; worse by {worse:.4g} at most"
 
 
 def _no_direction(rule: PolicyRule, finding: Finding) -> str:
@@ -235,19 +235,19 @@ def _no_direction(rule: PolicyRule, finding: Finding) -> str:
     name, kind = (rule.column, "columns") if rule.column else (str(rule.number), "numbers")
     made = list(finding.summary) if kind == "numbers" or finding.table is None else finding.table.column_names
     find = finding.outputs.column if rule.column else finding.outputs.number
-    known = [one for one in made if find(one).better is not None]
+    directed = [one for one in made if find(one).better is not None]
     return (
-        f"{finding.name} does not declare whether more of {name!r} is worse: {nearest(name, known)}"
-        f"its {kind} with a direction are {', '.join(known) or 'none'}"
+        f"{finding.name} does not declare whether more of {name!r} is worse: {nearest(name, directed)}"
+        f"its {kind} with a direction are {', '.join(directed) or 'none'}"
     )
 
 
-def _difference(rule: PolicyRule, finding: Finding, found: list[Difference]) -> Difference | None:
+def _difference(rule: PolicyRule, finding: Finding, differences: list[Difference]) -> Difference | None:
     """The difference that a rule is about; the mean of a column is paired by that column, where it is there."""
-    paired = {one.column: one for one in found if one.column is not None}
+    paired = {one.column: one for one in differences if one.column is not None}
     if rule.column is not None:
         return paired.get(rule.column)
-    others = {one.name: one for one in found if one.column is None}
+    others = {one.name: one for one in differences if one.column is None}
     name = str(rule.number)
     column = finding.outputs.number(name).mean_of
     if column.startswith(COMPLEMENT) and column.removeprefix(COMPLEMENT) in paired:

@@ -8,7 +8,7 @@ from weakspot.core.finding import Finding
 NEEDS = ("image_id", "image_cluster")
 
 
-def new_causes(finding: Finding, baseline: Finding, *, overlap: float, place: str = "") -> list[int]:
+def new_causes(finding: Finding, baseline: Finding, *, overlap: float, where: str = "") -> list[int]:
     """The clusters of which less than `overlap` of the images was error-inducing in the baseline too.
 
     A cluster without images is new: nothing shows that it was known. Both must be of the same images: then an image
@@ -16,15 +16,15 @@ def new_causes(finding: Finding, baseline: Finding, *, overlap: float, place: st
     """
     for held in (finding, baseline):
         if not set(NEEDS) <= held.arrays.keys() or held.table is None or "cluster" not in held.table.column_names:
-            raise ConfigError(f"{place}: {held.name} holds no root-cause clusters: name the Finding of `causes`")
+            raise ConfigError(f"{where}: {held.name} holds no root-cause clusters: name the Finding of `causes`")
     if finding.provenance.get("data") != baseline.provenance.get("data"):
         raise ConfigError(
-            f"{place}: the baseline examined other data, so that no cause can be called new: use the same"
+            f"{where}: the baseline examined other data, so that no cause can be called new: use the same"
         )
-    known = np.isin(finding.arrays["image_id"], baseline.arrays["image_id"])
+    examined = np.isin(finding.arrays["image_id"], baseline.arrays["image_id"])
     of = np.asarray(finding.arrays["image_cluster"])
-    if known.shape != of.shape:
-        raise ConfigError(f"{place}: {finding.name} is damaged: not every image has a cluster: examine again")
+    if examined.shape != of.shape:
+        raise ConfigError(f"{where}: {finding.name} is damaged: not every image has a cluster: examine again")
     numbers = [] if finding.table is None else finding.table["cluster"].to_pylist()
-    shares = {number: known[of == number] for number in numbers}
-    return [number for number, own in shares.items() if not len(own) or own.mean() < overlap]
+    shares = {number: examined[of == number] for number in numbers}
+    return [number for number, was_wrong in shares.items() if not len(was_wrong) or was_wrong.mean() < overlap]

@@ -29,7 +29,7 @@ def _entry(one: Judged) -> dict[str, Any]:
         "finding": one.rule.finding,
         "claim": one.rule.claim,
         "passed": one.passed,
-        "measured": one.told,
+        "measured": one.measured,
         "warnings": list(one.warnings),
         "rule": canonical(
             {name: value for name, value in vars(one.rule).items() if value not in (None, "", False, {})}
@@ -44,7 +44,7 @@ def as_junit(verdict: Verdict) -> str:
     suite = ET.SubElement(root, "testsuite", {"name": "weakspot gate", **counts, "skipped": "0"})
     for one in verdict.judged:
         case = ET.SubElement(suite, "testcase", {"classname": _xml(one.rule.finding), "name": _xml(one.rule.title)})
-        said = _xml(f"{one.rule.claim}: {one.told}")
+        said = _xml(f"{one.rule.claim}: {one.measured}")
         if not one.passed:
             ET.SubElement(case, "failure", {"message": said, "type": "weakspot.gate"}).text = said
         ET.SubElement(case, "system-out").text = "\n".join([said, *map(_xml, one.warnings)])
@@ -56,11 +56,13 @@ def as_markdown(verdict: Verdict) -> str:
     """The verdict for a pull request: a heading, a table, and what to know of it."""
     held = len(verdict.judged) - len(verdict.failed)
     head = f"## weakspot: {'passed' if verdict.passed else 'failed'}"
-    told = f"{held} of {len(verdict.judged)} rules hold for {cell(str(verdict.subject.get('model') or 'the model'))}."
-    lines = [head, "", told, "", "| | rule | measured | Finding |", "|---|---|---|---|"]
+    sentence = (
+        f"{held} of {len(verdict.judged)} rules hold for {cell(str(verdict.subject.get('model') or 'the model'))}."
+    )
+    lines = [head, "", sentence, "", "| | rule | measured | Finding |", "|---|---|---|---|"]
     for one in verdict.judged:
         name = f"{one.rule.name}: " if one.rule.name else ""
-        cells = (name + one.rule.claim, one.told, one.rule.finding)
+        cells = (name + one.rule.claim, one.measured, one.rule.finding)
         lines.append(f"| {'✅' if one.passed else '❌'} | " + " | ".join(map(cell, cells)) + " |")
     warnings = [f"- {cell(one.rule.title)}: {warning}" for one in verdict.judged for warning in one.warnings]
     text = "\n".join([*lines, *(["", *warnings] if warnings else []), ""])
@@ -73,7 +75,7 @@ def as_lines(verdict: Verdict) -> list[str]:
     for one in verdict.judged:
         name = f"{one.rule.name}: " if one.rule.name else ""
         lines.append(f"{'passed' if one.passed else 'FAILED'}  {one.rule.finding}  {name}{one.rule.claim}")
-        lines.append(f"        {one.told}")
+        lines.append(f"        {one.measured}")
         lines += [f"        warning: {warning}" for warning in one.warnings]
     held = len(verdict.judged) - len(verdict.failed)
     return [*lines, f"{held} of {len(verdict.judged)} rules hold"]

@@ -100,7 +100,7 @@ class Policy:
     baseline: Path | None
     places: Places
 
-    def place(self, number: int, *path: str) -> str:
+    def where(self, number: int, *path: str) -> str:
         """File and line of a rule, or of something in it."""
         return self.places.of("rules", number, *path)
 
@@ -154,15 +154,15 @@ def _rule(entry: Any, number: int, places: Places) -> PolicyRule:
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{places.of('rules', number)}: expected a rule as a mapping, got {shortened(entry)}")
     hints = get_type_hints(PolicyRule)
-    known = [own.name for own in fields(PolicyRule)]
+    keys = [option.name for option in fields(PolicyRule)]
     with places.named("rules", number):
         for key in entry:
-            if key not in known:
-                raise OptionError(str(key), f"a rule has no {key!r}: {nearest(key, known)}it has {', '.join(known)}")
+            if key not in keys:
+                raise OptionError(str(key), f"a rule has no {key!r}: {nearest(key, keys)}it has {', '.join(keys)}")
         if "finding" not in entry:
             raise ConfigError("a rule needs a finding: the name of one, as `weakspot show` lists them")
-        given = {name: checked(name, value, hints[name], of="rule") for name, value in entry.items()}
-        rule = PolicyRule(**given)
+        options = {name: checked(name, value, hints[name], of="rule") for name, value in entry.items()}
+        rule = PolicyRule(**options)
         _check(rule)
     return rule
 

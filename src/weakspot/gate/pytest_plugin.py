@@ -49,8 +49,8 @@ class PolicyFile(pytest.File):
 class RuleItem(pytest.Item):
     """One rule."""
 
-    def __init__(self, *, judged: Any, **given: Any):
-        super().__init__(**given)
+    def __init__(self, *, judged: Any, **options: Any):
+        super().__init__(**options)
         self.judged = judged
 
     def runtest(self) -> None:
@@ -58,7 +58,7 @@ class RuleItem(pytest.Item):
         for warning in self.judged.warnings:
             self.add_report_section("call", "weakspot", warning)
         if not self.judged.passed:
-            raise RuleBroken(f"{self.judged.rule.claim}: {self.judged.told}")
+            raise RuleBroken(f"{self.judged.rule.claim}: {self.judged.measured}")
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """What does not hold, without a trace-back."""

@@ -23,8 +23,8 @@ class Axis:
 
     def at(self, value: float) -> float:
         """Where a value is drawn."""
-        low, high, own = (log10(v) if self.log else v for v in (self.low, self.high, value))
-        return self.start + (self.stop - self.start) * ((own - low) / (high - low) if high > low else 0.5)
+        low, high, at = (log10(v) if self.log else v for v in (self.low, self.high, value))
+        return self.start + (self.stop - self.start) * ((at - low) / (high - low) if high > low else 0.5)
 
 
 def linear_axis(values: np.ndarray, start: float, stop: float) -> Axis:

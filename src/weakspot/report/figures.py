@@ -58,8 +58,8 @@ def curve(
     edges = [drawable(x, edge, log_x=log_x) for edge in band or ()]
     heights = np.concatenate([points[:, 1], *(edge[:, 1] for edge in edges)])
     (first_x, first_y), (last_x, last_y) = points[0], points[-1]
-    told = f"{y_label} by {x_label}: {y_text(first_y)} at {x_text(first_x)}, {y_text(last_y)} at {x_text(last_x)}"
-    svg = canvas(told, HEIGHT)
+    sentence = f"{y_label} by {x_label}: {y_text(first_y)} at {x_text(first_x)}, {y_text(last_y)} at {x_text(last_x)}"
+    svg = canvas(sentence, HEIGHT)
     across, up = _frame(svg, points[:, 0], heights, x_label, y_label, log_x, x_text, y_text)
     if len(edges) == 2 and len(edges[0]) == len(edges[1]):
         around = np.concatenate([edges[0], edges[1][::-1]])
@@ -86,8 +86,8 @@ def curves(
 
     x: shape (points,); each line: shape (points,).
     """
-    found = {name: drawable(x, y, log_x=log_x) for name, y in lines.items()}
-    drawn = {name: points for name, points in found.items() if len(points)}
+    points_of = {name: drawable(x, y, log_x=log_x) for name, y in lines.items()}
+    drawn = {name: points for name, points in points_of.items() if len(points)}
     drawn = dict(list(drawn.items())[:MOST_LINES])
     if not drawn:
         return ""
@@ -95,9 +95,9 @@ def curves(
     ends = ", ".join(f"{name} {y_text(points[-1, 1])}" for name, points in drawn.items())
     svg = canvas(f"{y_label} by {x_label}; at the end: {ends}", HEIGHT + legend_height(list(drawn)))
     across, up = _frame(svg, every[:, 0], every[:, 1], x_label, y_label, log_x, x_text, y_text)
-    for place, (name, points) in enumerate(drawn.items()):
+    for index, (name, points) in enumerate(drawn.items()):
         path = _path(points, across, up)
-        hint(shape(svg, "polyline", points=path, fill="none", stroke_width="2.5", **series(place)), name)
+        hint(shape(svg, "polyline", points=path, fill="none", stroke_width="2.5", **series(index)), name)
     legend(svg, list(drawn), HEIGHT + 12)
     return written(svg)
 
@@ -124,13 +124,13 @@ def scatter(
         return ""
     points = points[:: -(-len(points) // MOST_POINTS)]
     kinds = [name for name, some in zip(names, (out.any(), (~out).any()), strict=True) if some]
-    told = f"{len(points):,} points: {y_label} against {x_label}"
-    svg = canvas(told, HEIGHT + (24 if marked is not None else 0))
+    sentence = f"{len(points):,} points: {y_label} against {x_label}"
+    svg = canvas(sentence, HEIGHT + (24 if marked is not None else 0))
     across, up = _frame(svg, points[:, 0], points[:, 1], x_label, y_label, False, number, number, zero=False)
     for value, style in ((0.0, "dots"), (1.0, "dots marked")):
-        own = points[points[:, 2] == value]
-        if len(own):
-            path = "".join(f"M{across.at(px):.1f} {up.at(py):.1f}h0" for px, py, _ in own)
+        dots = points[points[:, 2] == value]
+        if len(dots):
+            path = "".join(f"M{across.at(px):.1f} {up.at(py):.1f}h0" for px, py, _ in dots)
             shape(svg, "path", d=path, class_=style, fill="none")
     if marked is not None:
         _kinds(svg, kinds, names)
@@ -155,11 +155,11 @@ def histogram(
     if heights.ndim != 1 or borders.shape != (len(heights) + 1,) or not is_real(heights, borders) or not heights.sum():
         return ""
     tallest = int(heights.argmax())
-    told = (
+    sentence = (
         f"{number(int(heights.sum()))} {y_label} by {x_label}; "
         f"most, {number(int(heights[tallest]))}, from {x_text(borders[tallest])} to {x_text(borders[tallest + 1])}"
     )
-    svg = canvas(told, HEIGHT + (24 if marked is not None else 0))
+    svg = canvas(sentence, HEIGHT + (24 if marked is not None else 0))
     across, up = _frame(svg, borders, heights, x_label, y_label, False, x_text, number)
     _columns(svg, heights, borders, across, up, "column")
     if marked is not None:
@@ -222,7 +222,7 @@ def _columns(svg: ET.Element, heights: np.ndarray, edges: np.ndarray, across: Ax
 
 def _kinds(svg: ET.Element, there: list[str], names: tuple[str, str]) -> None:
     """What the two colours mean."""
-    for place, (name, style) in enumerate(zip(names, ("dot marked", "dot"), strict=True)):
+    for index, (name, style) in enumerate(zip(names, ("dot marked", "dot"), strict=True)):
         if name in there:
-            shape(svg, "circle", cx=18.0 + 200 * place, cy=HEIGHT + 12, r=5, class_=style, stroke="none")
-            text(svg, 30 + 200 * place, HEIGHT + 16, name)
+            shape(svg, "circle", cx=18.0 + 200 * index, cy=HEIGHT + 12, r=5, class_=style, stroke="none")
+            text(svg, 30 + 200 * index, HEIGHT + 16, name)

@@ -45,8 +45,8 @@ class FindingView:
 
     def class_names(self, numbers: np.ndarray | None = None) -> list[str]:
         """The names of these classes, or of all; a class without a name goes by its number."""
-        wanted = range(len(self.classes)) if numbers is None else [int(place) for place in numbers]
-        return [str(self.classes[place]) if place < len(self.classes) else str(place) for place in wanted]
+        wanted = range(len(self.classes)) if numbers is None else [int(number) for number in numbers]
+        return [str(self.classes[number]) if number < len(self.classes) else str(number) for number in wanted]
 
 
 def _names(finding: Finding) -> list[str]:

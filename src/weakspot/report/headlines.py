@@ -21,15 +21,15 @@ def answer(room: str, findings: Sequence[Finding]) -> Answer:
     answers = sorted((pair for pair in fitting if not pair[0].further), key=lambda pair: pair[0].rank)
     if not answers:
         return Answer(room, QUESTIONS[room], _first_number(findings))
-    told = answers[:1] + [pair for pair in fitting if pair[0].further][:1]
-    parts = [[SentencePart(" "), *_filled(headline, finding)] for headline, finding in told]
+    sentences = answers[:1] + [pair for pair in fitting if pair[0].further][:1]
+    parts = [[SentencePart(" "), *_filled(headline, finding)] for headline, finding in sentences]
     return Answer(room, QUESTIONS[room], [part for sentence in parts for part in sentence][1:])
 
 
 def by_room(findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
     """The Findings of each question that was asked."""
     rooms = {room: [finding for finding in findings if finding.name.startswith(f"{room}.")] for room in QUESTIONS}
-    return {room: own for room, own in rooms.items() if own}
+    return {room: of_room for room, of_room in rooms.items() if of_room}
 
 
 def _known(finding: Finding) -> set[str]:
@@ -40,7 +40,7 @@ def _known(finding: Finding) -> set[str]:
 def _filled(headline: Headline, finding: Finding) -> list[SentencePart]:
     pieces = SLOT.split(headline.text)  # text and names of numbers by turns
     return [
-        _number(piece, finding) if place % 2 else SentencePart(piece) for place, piece in enumerate(pieces) if piece
+        _number(piece, finding) if index % 2 else SentencePart(piece) for index, piece in enumerate(pieces) if piece
     ]
 
 

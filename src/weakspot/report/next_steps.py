@@ -22,7 +22,7 @@ def next_steps(findings: Sequence[Finding]) -> list[NextStep]:
         (one.rank, step) for finding in findings for one in finding.outputs.advice for step in _told(one, finding)
     ]
     declared = [step for _, step in sorted(advice, key=lambda pair: pair[0])]
-    added = [step for room, own in by_room(findings).items() for step in rooms()[room].next_steps(own)]
+    added = [step for room, of_room in by_room(findings).items() for step in rooms()[room].next_steps(of_room)]
     return [*declared, *added, _GATE] if findings else []
 
 

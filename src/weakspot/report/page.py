@@ -57,7 +57,7 @@ def build_page(run: Run) -> ReportPage:
     asked, ever = by_room(answering), by_room(telling)
     return ReportPage(
         subject=describe_subject(manifest),
-        answers=[answer(room, own) for room, own in asked.items()],
+        answers=[answer(room, of_room) for room, of_room in asked.items()],
         not_asked=[question for room, question in QUESTIONS.items() if room not in ever],
         outdated=[QUESTIONS[room] for room in ever if room not in asked],
         worst=[_card(one) for one in worst(answering, task=manifest["subject"].get("task") or "")],
@@ -70,17 +70,17 @@ def build_page(run: Run) -> ReportPage:
 
 def describe_subject(manifest: Mapping[str, Any]) -> ShownSubject:
     """The subject and its data; what the manifest does not say stays empty."""
-    told = manifest["subject"]
+    subject = manifest["subject"]
     splits = [
-        Split(name, own.get("samples"), own.get("fingerprint", ""), len(own.get("skipped") or ()))
-        for name, own in manifest["data"].items()
+        Split(name, entry.get("samples"), entry.get("fingerprint", ""), len(entry.get("skipped") or ()))
+        for name, entry in manifest["data"].items()
     ]
-    classes = told.get("classes") or []
+    classes = subject.get("classes") or []
     more = f" … ({counted(len(classes), 'class')} in all)" if len(classes) > _MOST_CLASSES else ""
     return ShownSubject(
-        model=told.get("model") or "Unnamed model",
-        task=told.get("task") or "",
-        fingerprint=told.get("fingerprint") or "",
+        model=subject.get("model") or "Unnamed model",
+        task=subject.get("task") or "",
+        fingerprint=subject.get("fingerprint") or "",
         classes=", ".join(map(str, classes[:_MOST_CLASSES])) + more,
         splits=splits,
     )
@@ -110,8 +110,8 @@ def _card(one: WorstFinding) -> WorstCard:
 
 
 def _caution(room: str, *, short_form: bool = False) -> str:
-    known = rooms().get(room)
-    return "" if known is None else known.reminder if short_form else known.caution
+    declared = rooms().get(room)
+    return "" if declared is None else declared.reminder if short_form else declared.caution
 
 
 def _rooms(sections: list[FindingSection]) -> list[RoomSection]:
@@ -135,7 +135,7 @@ def _room_of(name: str) -> str:
 
 def _where(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:
     """Over which data, and how many samples."""
-    splits = [name for name, own in manifest["data"].items() if own.get("fingerprint") == provenance.get("data")]
+    splits = [name for name, entry in manifest["data"].items() if entry.get("fingerprint") == provenance.get("data")]
     samples = provenance.get("samples")
     split = [f"{' = '.join(splits)} data"] if splits else []
     return [*split, counted(samples, "sample")] if isinstance(samples, int) else split
@@ -144,18 +144,18 @@ def _where(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[s
 def _warnings(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:
     """What a Run that was continued with another model or other data still holds from before, and what varies."""
     subject, data = manifest["subject"].get("fingerprint"), provenance.get("data")
-    known = {own.get("fingerprint") for own in manifest["data"].values()}
-    told = []
+    fingerprints = {entry.get("fingerprint") for entry in manifest["data"].values()}
+    warnings = []
     if provenance.get("answers"):
-        told.append("The model answers differently each time, so these numbers cannot be repeated.")
+        warnings.append("The model answers differently each time, so these numbers cannot be repeated.")
     if subject and provenance.get("subject", subject) != subject:
-        told.append(
+        warnings.append(
             f"This was computed on another model (fingerprint {short(str(provenance['subject']))}) than the one named "
             "at the top. Examine again to bring it up to date."
         )
-    if known and data and data not in known:
-        told.append(
+    if fingerprints and data and data not in fingerprints:
+        warnings.append(
             f"This was computed on data (fingerprint {short(str(data))}) that are none of the splits named at the top. "
             "Examine again to bring it up to date."
         )
-    return told
+    return warnings

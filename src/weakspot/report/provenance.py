@@ -23,8 +23,8 @@ class ProvenanceLine:
 
 def origins(finding: Finding, names: Mapping[str, str]) -> list[ProvenanceLine]:
     """The provenance, the arrays and the Finding's own digest; `names` has the Run's Findings by digest."""
-    given = finding.provenance
-    ordered = {key: given[key] for key in (*_FIRST, *given) if key in given}
+    provenance = finding.provenance
+    ordered = {key: provenance[key] for key in (*_FIRST, *provenance) if key in provenance}
     lines = [ProvenanceLine(path, _text(value), names.get(str(value))) for path, value in _leaves("", ordered)]
     arrays = [ProvenanceLine(_joined("arrays", name), _kind(array)) for name, array in finding.arrays.items()]
     return [*lines, *arrays, ProvenanceLine("digest of this Finding", finding.digest)]

@@ -55,8 +55,8 @@ def bars(
     lows, highs = (np.full(len(labels), np.nan) if end is None else np.asarray(end, float) for end in (low, high))
     shown = range(min(len(labels), MOST_ROWS))
     ends = np.concatenate([np.asarray(values, float)[: len(shown)], lows[: len(shown)], highs[: len(shown)], [0.0]])
-    told = ", ".join(f"{labels[row]} {wording(float(values[row]))}" for row in list(shown)[:8])
-    svg, across, bottom = _rows(f"{x_label}: {told}", labels, ends[np.isfinite(ends)], x_label, wording)
+    sentence = ", ".join(f"{labels[row]} {wording(float(values[row]))}" for row in list(shown)[:8])
+    svg, across, bottom = _rows(f"{x_label}: {sentence}", labels, ends[np.isfinite(ends)], x_label, wording)
     out = np.zeros(len(labels), bool) if marked is None else np.asarray(marked, bool)
     for row in shown:
         _bar(svg, across, _HEAD + ROW * row, float(values[row]), float(lows[row]), float(highs[row]), bool(out[row]))
@@ -84,8 +84,8 @@ def boxes(
     if not finite.size:
         return ""
     middle = held.shape[1] // 2
-    told = ", ".join(f"{label} {wording(median)}" for label, median in zip(labels, held[:8, middle], strict=False))
-    svg, across, _ = _rows(f"Medians of {x_label}: {told}", labels, finite, x_label, wording)
+    sentence = ", ".join(f"{label} {wording(median)}" for label, median in zip(labels, held[:8, middle], strict=False))
+    svg, across, _ = _rows(f"Medians of {x_label}: {sentence}", labels, finite, x_label, wording)
     out = np.zeros(len(labels), bool) if marked is None else np.asarray(marked, bool)
     for row, levels in enumerate(held):
         if np.isfinite(levels).all():
@@ -104,8 +104,8 @@ def strip(labels: Sequence[str], counts: np.ndarray, *, low: float, high: float,
     held = held[:MOST_ROWS].astype(float)
     share = held / np.maximum(held.sum(1, keepdims=True), 1)
     most = [low + (high - low) * (int(row.argmax()) + 0.5) / held.shape[1] for row in held]
-    told = ", ".join(f"{label} {wording(place)}" for label, place in zip(labels, most[:8], strict=False))
-    where = f"Where most of each lie, by {x_label}: {told}"
+    sentence = ", ".join(f"{label} {wording(value)}" for label, value in zip(labels, most[:8], strict=False))
+    where = f"Where most of each lie, by {x_label}: {sentence}"
     svg, across, _ = _rows(where, labels, np.array([low, high]), x_label, wording)
     left, step = across.at(low), (across.at(high) - across.at(low)) / held.shape[1]
     _cells(svg, np.sqrt(share / max(share.max(), 1e-12)), (left, _HEAD + 3), (step, ROW - 6), (step, ROW))
@@ -140,8 +140,8 @@ def matrix(
     left = margin(names) if len(names) <= _NAMED_ROWS else 12.0
     cell = min((RIGHT - left) / len(heads), 40.0)
     top = 22.0 if len(heads) > _NAMED_COLUMNS or max(map(len, heads)) <= 2 else 14 + LETTER * max(map(len, heads))
-    told = f"{len(names)} by {len(heads)} values from {wording(np.nanmin(held))} to {wording(np.nanmax(held))}"
-    svg = canvas(told + _outermost(labels, across, held), top + cell * len(names) + 10)
+    sentence = f"{len(names)} by {len(heads)} values from {wording(np.nanmin(held))} to {wording(np.nanmax(held))}"
+    svg = canvas(sentence + _outermost(labels, across, held), top + cell * len(names) + 10)
     _shade(svg, held, left, top, cell, signed=signed, darkest=darkest)
     _names(svg, names, heads, left, top, cell)
     _numbers(svg, held, left, top, cell, wording)
@@ -162,9 +162,11 @@ def dendrogram(labels: Sequence[str], tree: np.ndarray, order: np.ndarray, *, x_
         return ""
     names = [labels[int(row)] for row in places]
     first = held[0]
-    told = f"{rows} rows; nearest of all, at {number(float(first[2]))}: {labels[int(first[0])]} and "
-    svg, across, _ = _rows(told + str(labels[int(first[1])]), names, np.append(held[:, 2], 0.0), x_label, number, rows)
-    heights = {int(row): _HEAD + ROW * (place + 0.5) for place, row in enumerate(places)}
+    sentence = f"{rows} rows; nearest of all, at {number(float(first[2]))}: {labels[int(first[0])]} and "
+    svg, across, _ = _rows(
+        sentence + str(labels[int(first[1])]), names, np.append(held[:, 2], 0.0), x_label, number, rows
+    )
+    heights = {int(row): _HEAD + ROW * (index + 0.5) for index, row in enumerate(places)}
     reached = dict.fromkeys(heights, 0.0)
     for step, (one, other, height, _) in enumerate(held):
         up, down = heights[int(one)], heights[int(other)]
@@ -180,13 +182,13 @@ def _rows_fit(labels: Sequence[str], values: np.ndarray) -> bool:
 
 
 def _rows(
-    told: str, labels: Sequence[str], values: np.ndarray, x_label: str, wording: Wording, most: int = MOST_ROWS
+    sentence: str, labels: Sequence[str], values: np.ndarray, x_label: str, wording: Wording, most: int = MOST_ROWS
 ) -> tuple[ET.Element, Axis, float]:
     """The canvas with the rows' names at the left and an axis under them."""
     names = [cut(str(label)) for label in labels[:most]]
     bottom = _HEAD + ROW * len(names)
     more = len(labels) - len(names)
-    svg = canvas(told, bottom + _FOOT + (20 if more else 0))
+    svg = canvas(sentence, bottom + _FOOT + (20 if more else 0))
     across = linear_axis(values, margin(names), RIGHT)
     for row, name in enumerate(names):
         text(svg, across.start - 8, _HEAD + ROW * (row + 0.5) + 4, name, anchor="end")
@@ -229,7 +231,7 @@ def _cells(
     corner: tuple[float, float],
     size: tuple[float, float],
     pitch: tuple[float, float],
-    own: str = "",
+    style_class: str = "",
 ) -> None:
     """Cells of the same shade as one path: a matrix of 100 rows stays small. Sizes and pitches go across and down."""
     levels = np.ceil(np.nan_to_num(shades) * _LEVELS).astype(int)
@@ -238,7 +240,7 @@ def _cells(
         places = [(corner[0] + c * pitch[0], corner[1] + r * pitch[1]) for r, c in np.argwhere(levels == level)]
         if places:
             path = "".join(f"M{x:.1f} {y:.1f}{outline}" for x, y in places)
-            style = f"cell {own}".strip()
+            style = f"cell {style_class}".strip()
             shape(svg, "path", d=path, class_=style, fill_opacity=f"{0.6 * level / _LEVELS:.2f}", stroke="none")
 
 
@@ -259,10 +261,10 @@ def _shade(
 
 def _names(svg: ET.Element, names: Sequence[str], heads: Sequence[str], left: float, top: float, cell: float) -> None:
     small = {"font_size": f"{min(13.0, cell * 0.9):.1f}"}
-    for place, name in enumerate(names if len(names) <= _NAMED_ROWS else ()):
-        text(svg, left - 6, top + cell * (place + 0.5) + 4, name, anchor="end", **small)
-    for place, name in enumerate(heads if len(heads) <= _NAMED_COLUMNS else ()):
-        x = left + cell * (place + 0.5)
+    for index, name in enumerate(names if len(names) <= _NAMED_ROWS else ()):
+        text(svg, left - 6, top + cell * (index + 0.5) + 4, name, anchor="end", **small)
+    for index, name in enumerate(heads if len(heads) <= _NAMED_COLUMNS else ()):
+        x = left + cell * (index + 0.5)
         if max(map(len, heads)) <= 2:
             text(svg, x, top - 8, name, anchor="middle", **small)
         else:

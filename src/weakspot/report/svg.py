@@ -21,14 +21,14 @@ _FONT = 13
 _DASHES = ("", "7 4", "2 3")
 
 
-def canvas(told: str, height: float) -> ET.Element:
+def canvas(description: str, height: float) -> ET.Element:
     """An empty drawing, with what it shows in words."""
     return ET.Element(
         "svg",
         {
             "viewBox": f"0 0 {WIDTH} {height:.0f}",
             "role": "img",
-            "aria-label": told,
+            "aria-label": description,
             "font-family": "inherit",
             "font-size": str(_FONT),
             "fill": "currentColor",
@@ -43,8 +43,8 @@ def written(svg: ET.Element) -> str:
 
 def shape(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
     """A shape with an outline in the colour of the text; underscores in names stand for hyphens."""
-    told = {name.rstrip("_").replace("_", "-"): _value(value) for name, value in attributes.items()}
-    return ET.SubElement(parent, tag, {"stroke": "currentColor", **told})
+    named = {name.rstrip("_").replace("_", "-"): _value(value) for name, value in attributes.items()}
+    return ET.SubElement(parent, tag, {"stroke": "currentColor", **named})
 
 
 def line(parent: ET.Element, x1: float, y1: float, x2: float, y2: float, **attributes: Any) -> ET.Element:
@@ -54,9 +54,9 @@ def line(parent: ET.Element, x1: float, y1: float, x2: float, y2: float, **attri
 
 def text(parent: ET.Element, x: float, y: float, words: str, *, anchor: str = "start", **attributes: str) -> None:
     """A line of text; `anchor` says which end of it stands at x."""
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}
+    anchored = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}
     named = {name.replace("_", "-"): value for name, value in attributes.items()}
-    ET.SubElement(parent, "text", {**place, **named}).text = words
+    ET.SubElement(parent, "text", {**anchored, **named}).text = words
 
 
 def hint(parent: ET.Element, words: str) -> None:
@@ -87,9 +87,9 @@ def draw_across(svg: ET.Element, axis: Axis, wording: Wording, bottom: float) ->
     """Marks and values under a drawing, from the right; values that would touch the one before are left out."""
     free = float(WIDTH)
     for tick in reversed(axis.ticks):
-        place, half = axis.at(tick), LETTER * len(wording(tick)) / 2
-        line(svg, place, bottom, place, bottom + 5)
-        middle = min(place, WIDTH - half - 4)
+        x, half = axis.at(tick), LETTER * len(wording(tick)) / 2
+        line(svg, x, bottom, x, bottom + 5)
+        middle = min(x, WIDTH - half - 4)
         if middle + half <= free:
             text(svg, middle, bottom + 20, wording(tick), anchor="middle")
             free = middle - half - LETTER
@@ -98,9 +98,9 @@ def draw_across(svg: ET.Element, axis: Axis, wording: Wording, bottom: float) ->
 def draw_up(svg: ET.Element, axis: Axis, wording: Wording, left: float) -> None:
     """Lines across a drawing at the marked heights, with their values at the left."""
     for tick in axis.ticks:
-        place = axis.at(tick)
-        line(svg, left, place, RIGHT, place, stroke_opacity="0.2")
-        text(svg, left - 8, place + 4, wording(tick), anchor="end")
+        y = axis.at(tick)
+        line(svg, left, y, RIGHT, y, stroke_opacity="0.2")
+        text(svg, left - 8, y + 4, wording(tick), anchor="end")
 
 
 def grid(svg: ET.Element, axis: Axis, top: float, bottom: float) -> None:

@@ -13,16 +13,16 @@ MOST = 3
 
 def worst(findings: Sequence[Finding], *, task: str = "") -> list[WorstFinding]:
     """At most three: what the rooms tell, then pictures of other Findings."""
-    told = [one for room, own in by_room(findings).items() for one in rooms()[room].worst(own, task)]
-    ordered = sorted(told, key=lambda one: -one.share)[:MOST]
+    named = [one for room, of_room in by_room(findings).items() for one in rooms()[room].worst(of_room, task)]
+    ordered = sorted(named, key=lambda one: -one.share)[:MOST]
     return ordered + list(_pictured(findings, {one.finding for one in ordered}))[: MOST - len(ordered)]
 
 
-def _pictured(findings: Sequence[Finding], told: set[str]) -> Iterator[WorstFinding]:
+def _pictured(findings: Sequence[Finding], used: set[str]) -> Iterator[WorstFinding]:
     """The first picture of each further Finding of a room whose numbers may decide something."""
     aside = {name for name, room in rooms().items() if not room.evidence}
     for finding in findings:
-        if finding.name not in told and finding.media and finding.name.partition(".")[0] not in aside:
+        if finding.name not in used and finding.media and finding.name.partition(".")[0] not in aside:
             key, picture = next(iter(finding.media.items()))
             yield WorstFinding(
                 label(finding.name), picture.caption or finding.about, finding.name, 0.0, [(key, picture)]

@@ -77,8 +77,8 @@ class SampleColumn:
 
     def holds(self, other: "SampleColumn") -> bool:
         """Whether this column says all that the other does, and the same."""
-        told = ~np.isnan(other.numbers)
-        one, two = self.numbers[told], other.numbers[told]
+        present = ~np.isnan(other.numbers)
+        one, two = self.numbers[present], other.numbers[present]
         if self.kind != other.kind or np.isnan(one).any():
             return False
         if self.kind != "text" or self.texts == other.texts:
@@ -132,7 +132,7 @@ def _class_column(
     name: str, finding: str, about: str, numbers: NDArray[np.float64], classes: list[str]
 ) -> SampleColumn:
     """Class numbers as names; the order of the classes is the subject's own."""
-    known = (numbers >= 0) & (numbers < len(classes))
-    if not (known | np.isnan(numbers)).all():
+    valid = (numbers >= 0) & (numbers < len(classes))
+    if not (valid | np.isnan(numbers)).all():
         return SampleColumn(name, finding, "number", about, numbers, whole=True)
     return SampleColumn(name, finding, "text", about, numbers, tuple(classes))

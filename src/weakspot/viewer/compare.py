@@ -54,11 +54,11 @@ def paired(runs: tuple[RunReader, RunReader], split: str | None) -> tuple[str, P
     tables = sample_table(before, name), sample_table(after, name)
     # kept with the second Run, and made anew where the first one's table is another
     kept = after.kept(("paired", name), dict[int, Pair])
-    found = kept.get(id(tables[0]))
-    if found is None:
+    pair = kept.get(id(tables[0]))
+    if pair is None:
         kept.clear()
-        found = kept[id(tables[0])] = _pair(*tables)
-    return name, found
+        pair = kept[id(tables[0])] = _pair(*tables)
+    return name, pair
 
 
 def two_runs(library: Library) -> tuple[RunReader, RunReader]:
@@ -69,11 +69,11 @@ def two_runs(library: Library) -> tuple[RunReader, RunReader]:
 
 
 def _pair(before: SampleTable, after: SampleTable) -> Pair:
-    found = pc.index_in(after.ids, value_set=before.ids).fill_null(-1)
-    first = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    matches = pc.index_in(after.ids, value_set=before.ids).fill_null(-1)
+    first = np.asarray(matches.to_numpy(zero_copy_only=False), dtype=np.int64)
     second = np.flatnonzero(first >= 0)
     places = first[second], second
-    right = [right_answers(table)[place] for table, place in zip((before, after), places, strict=True)]
+    right = [right_answers(table)[rows] for table, rows in zip((before, after), places, strict=True)]
     outcome = np.select(
         [(right[0] == 1) & (right[1] == 0), (right[0] == 0) & (right[1] == 1), right[0] + right[1] == 0,
          right[0] + right[1] == 2], [0, 1, 2, 3], default=4,
@@ -91,11 +91,11 @@ def right_answers(table: SampleTable) -> NDArray[np.float64]:
     target, answer = column_called(table, "target"), column_called(table, "prediction")
     if target is None or answer is None or target.kind != "text" or answer.kind != "text":
         return np.full(len(table), np.nan)
-    place = {text: float(number) for number, text in enumerate(target.texts)}
-    same = np.array([place.get(text, -1.0) for text in answer.texts] + [np.nan])
+    codes_of = {text: float(number) for number, text in enumerate(target.texts)}
+    same = np.array([codes_of.get(text, -1.0) for text in answer.texts] + [np.nan])
     codes = np.nan_to_num(answer.numbers, nan=len(answer.texts)).astype(np.int64)
-    known = ~(np.isnan(answer.numbers) | np.isnan(target.numbers))
-    return np.where(known, (same[codes] == target.numbers).astype(float), np.nan)
+    both = ~(np.isnan(answer.numbers) | np.isnan(target.numbers))
+    return np.where(both, (same[codes] == target.numbers).astype(float), np.nan)
 
 
 @router.get("")
@@ -139,8 +139,8 @@ def _selected(pair: Pair, outcomes: list[Outcome], search: str, sort: str) -> Pl
     if outcomes:
         chosen &= np.isin(pair.outcome, [OUTCOMES.index(one) for one in outcomes])
     if search:
-        found = pc.match_substring(pair.tables[1].lowered, search.lower())
-        chosen &= np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)[pair.places[1]]
+        matches = pc.match_substring(pair.tables[1].lowered, search.lower())
+        chosen &= np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)[pair.places[1]]
     places = np.flatnonzero(chosen)
     return places[_order(pair, sort, places)] if sort else places[np.argsort(pair.outcome[places], kind="stable")]
 
@@ -155,19 +155,19 @@ def _order(pair: Pair, sort: str, places: Places) -> Places:
 
 
 def _rows(runs: Sequence[RunReader], split: str, pair: Pair, shown: Places) -> Iterator[dict[str, Any]]:
-    places = [place[shown] for place in pair.places]
+    places = [side[shown] for side in pair.places]
     values = [
-        list(zip(*(table.columns[name].values(own) for name in pair.columns), strict=True)) or [()] * len(shown)
-        for table, own in zip(pair.tables, places, strict=True)
+        list(zip(*(table.columns[name].values(side) for name in pair.columns), strict=True)) or [()] * len(shown)
+        for table, side in zip(pair.tables, places, strict=True)
     ]
-    pictured = [pictures_of(run, split).has(own) for run, own in zip(runs, places, strict=True)]
+    pictured = [pictures_of(run, split).has(side) for run, side in zip(runs, places, strict=True)]
     names = pair.tables[1].names(places[1])
     for row, name in enumerate(names):
         yield {
             "id": name,
             "outcome": OUTCOMES[pair.outcome[shown[row]]],
-            "positions": [int(own[row]) for own in places],
-            "pictures": [bool(own[row]) for own in pictured],
+            "positions": [int(side[row]) for side in places],
+            "pictures": [bool(side[row]) for side in pictured],
             "before": list(values[0][row]),
             "after": list(values[1][row]),
         }
@@ -177,16 +177,16 @@ def _rows(runs: Sequence[RunReader], split: str, pair: Pair, shown: Places) -> I
 def differences(request: Request) -> Response:
     """Every number that both Runs have, with the interval of its difference and what that shows."""
     before, after = two_runs(request.app.state.library)
-    found, notes = [], []
+    numbers, notes = [], []
     wanted = {name for run in (before, after) for name in asked(run.manifest())}
     for name in [name for name in before.names() if name in after.names() and name in wanted]:
         try:
-            found += list(_differences(before, after, name))
+            numbers += list(_differences(before, after, name))
         except WeakspotError as error:
             notes.append(str(error))
         except Exception as error:  # tables of a damaged Run can be of any kind
             notes.append(f"{name} cannot be compared: {type(error).__name__}; is a table damaged?")
-    return as_json({"runs": [before.name, after.name], "differences": found, "notes": notes})
+    return as_json({"runs": [before.name, after.name], "differences": numbers, "notes": notes})
 
 
 def _differences(before: RunReader, after: RunReader, name: str) -> Iterator[dict[str, Any]]:

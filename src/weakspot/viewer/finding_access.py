@@ -21,8 +21,8 @@ def array_in(finding: Finding, name: str, kinds: str, shape: Sequence[int | None
     sizes = len(array.shape) == len(shape)
     sizes = sizes and all(want is None or want == has for want, has in zip(shape, array.shape, strict=True))
     if array.dtype.kind not in kinds or not sizes:
-        told = f"{array.dtype} of shape {array.shape}"
-        raise RunError(f"{finding.name} is damaged: its array {name} is {told}; examine again")
+        kind = f"{array.dtype} of shape {array.shape}"
+        raise RunError(f"{finding.name} is damaged: its array {name} is {kind}; examine again")
     return array
 
 

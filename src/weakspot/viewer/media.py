@@ -31,7 +31,7 @@ def one(
     v: Version = "",
 ) -> Response:
     """A picture of a Finding as PNG."""
-    found = run.finding(finding)
-    if number >= len(found.media):
-        raise NotThereError(f"{finding} has no picture {number}: it has {len(found.media)}")
-    return picture(list(found.media.values())[number].png, versioned=bool(v) and v == found.digest[:8])
+    held = run.finding(finding)
+    if number >= len(held.media):
+        raise NotThereError(f"{finding} has no picture {number}: it has {len(held.media)}")
+    return picture(list(held.media.values())[number].png, versioned=bool(v) and v == held.digest[:8])

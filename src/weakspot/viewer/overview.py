@@ -39,7 +39,7 @@ def overview(request: Request, run: Chosen) -> Response:
 def described(run: RunReader) -> dict[str, Any]:
     """A Run in a few words, with what is wrong in it."""
     manifest = run.manifest()
-    subject, told = manifest["subject"], run.damaged()
+    subject, damaged = manifest["subject"], run.damaged()
     old = {name: words for name, head in run.heads().items() if (words := outdated(manifest, head))}
     return {
         "name": run.name,
@@ -52,13 +52,13 @@ def described(run: RunReader) -> dict[str, Any]:
         "splits": {
             name: {
                 "label": split_label(name),
-                "samples": _count(own.get("samples")),
-                "skipped": _size(own.get("skipped")),
+                "samples": _count(entry.get("samples")),
+                "skipped": _size(entry.get("skipped")),
             }
-            for name, own in manifest["data"].items()
+            for name, entry in manifest["data"].items()
         },
         "sampled": sampled_splits(run),
-        "damaged": [{"finding": name, "error": words} for name, words in {**told, **old}.items()],
+        "damaged": [{"finding": name, "error": words} for name, words in {**damaged, **old}.items()],
     }
 
 
@@ -82,13 +82,13 @@ def answers(run: RunReader, heads: dict[str, Finding]) -> list[dict[str, Any]]:
     return [
         {
             "room": room,
-            "question": found.question,
+            "question": answered.question,
             "sentence": [
-                {"text": part.text, "finding": part.link.partition("-")[2] or None} for part in found.sentence
+                {"text": part.text, "finding": part.link.partition("-")[2] or None} for part in answered.sentence
             ],
         }
-        for room, own in by_room(telling).items()
-        for found in [answer(room, own)]
+        for room, of_room in by_room(telling).items()
+        for answered in [answer(room, of_room)]
     ]
 
 

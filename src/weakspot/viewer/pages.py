@@ -70,18 +70,18 @@ def render_page(library: Library, page: Page, number: int) -> str:
         shown = shown_pages(library, library.run(number))
     except RunError:
         shown = [BY_NAME["overview"]]  # what is wrong is told by the API
-    told = {"page": page, "pages": shown, "runs": library.names, "run": number}
-    return _environment().get_template("page.html").render(**told, modules=imported_modules(page.name))
+    state = {"page": page, "pages": shown, "runs": library.names, "run": number}
+    return _environment().get_template("page.html").render(**state, modules=imported_modules(page.name))
 
 
 @cache
 def imported_modules(page: str) -> list[str]:
     """The modules that a page's script imports, directly or not: the browser asks for all at once, not one by one."""
-    found = [f"{page}.js"]
-    for name in found:  # grows on the way
+    modules = [f"{page}.js"]
+    for name in modules:  # grows on the way
         text = (files("weakspot.viewer") / "static" / name).read_text(encoding="utf-8")
-        found += [other for other in re.findall(r'from "\./(\w+\.js)"', text) if other not in found]
-    return found[1:]
+        modules += [other for other in re.findall(r'from "\./(\w+\.js)"', text) if other not in modules]
+    return modules[1:]
 
 
 @cache

@@ -63,15 +63,15 @@ class SplitPictures:
 
     def has(self, places: Places) -> NDArray[np.bool_]:
         """Whether there is a picture of each of these samples."""
-        known = np.zeros(len(places), dtype=bool)
+        pictured = np.zeros(len(places), dtype=bool)
         for one in self.kept:
-            known |= one.rows[places] >= 0
-        return known
+            pictured |= one.rows[places] >= 0
+        return pictured
 
-    def of(self, place: int) -> Pixels | None:
+    def of(self, position: int) -> Pixels | None:
         """The picture of a sample."""
         for one in self.kept:
-            row = int(one.rows[place])
+            row = int(one.rows[position])
             if row >= 0:
                 return np.asarray(one.pixels[row])
         return None
@@ -84,9 +84,9 @@ def pictures_of(run: RunReader, split: str) -> SplitPictures:
 
 def _gathered(run: RunReader, split: str) -> SplitPictures:
     table = sample_table(run, split)
-    found = sorted(_sources(run, split, table), key=lambda one: -one[1].pixels.shape[1])
-    version = "".join(digest[:8] for digest, _ in found)
-    return SplitPictures(tuple(kept for _, kept in found), version)
+    sources = sorted(_sources(run, split, table), key=lambda one: -one[1].pixels.shape[1])
+    version = "".join(digest[:8] for digest, _ in sources)
+    return SplitPictures(tuple(kept for _, kept in sources), version)
 
 
 def _sources(run: RunReader, split: str, table: SampleTable) -> Iterator[tuple[str, Kept]]:
@@ -178,7 +178,7 @@ def many_pictures(
     places = read_positions(positions, len(table))
     if not kept.kept:
         raise NotThereError("the Run keeps no pictures of this split: ask for pictures in weakspot.yaml")
-    drawn = sheet([kept.of(place) for place in places], kept.height, kept.width)
+    drawn = sheet([kept.of(position) for position in places], kept.height, kept.width)
     return picture(quick_png(drawn), versioned=bool(v) and v == kept.version)
 
 

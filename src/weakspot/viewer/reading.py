@@ -57,11 +57,11 @@ class RunReader:
         with making:  # one lock for each key, so that nobody waits for what somebody else needs
             if key not in self._kept:
                 self._kept[key] = _made(make)
-            found: Any = self._kept[key]
-        if isinstance(found, RunError):
+            value: Any = self._kept[key]
+        if isinstance(value, RunError):
             self._troubled = self._troubled or time.monotonic()
-            raise found
-        return found  # type: ignore[no-any-return]
+            raise value
+        return value  # type: ignore[no-any-return]
 
     @property
     def stale(self) -> bool:
@@ -71,7 +71,7 @@ class RunReader:
     def lasting(self, digests: Mapping[str, str]) -> dict[Hashable, Any]:
         """What is kept of Findings that another manifest names, too."""
         same = {name for name, digest in self._manifest["findings"].items() if digests.get(name) == digest}
-        return {key: found for key, found in list(self._kept.items()) if _lasts(key, found, same)}
+        return {key: value for key, value in list(self._kept.items()) if _lasts(key, value, same)}
 
     def names(self) -> list[str]:
         """The Findings, in the order in which they were made."""
@@ -97,15 +97,15 @@ class RunReader:
             if attempt:
                 time.sleep(_PAUSE)
             try:
-                found = read(self.run.own_folder(name))
+                finding = read(self.run.own_folder(name))
             except RunError as error:
                 trouble = error
                 continue
             except Exception as error:  # a made-up file can fail in any way, and must not stop the viewer
                 trouble = RunError(f"{name} is damaged: {type(error).__name__}; examine again")
                 continue
-            if found.digest in (self._manifest["findings"][name], checked_manifest(self.run)["findings"].get(name)):
-                return found
+            if finding.digest in (self._manifest["findings"][name], checked_manifest(self.run)["findings"].get(name)):
+                return finding
             trouble = other
         raise trouble
 
@@ -116,24 +116,24 @@ class RunReader:
 
     def heads(self) -> dict[str, Finding]:
         """Every Finding that can be read, without table, arrays and pictures."""
-        found = {}
+        heads = {}
         for name in self.names():
             with suppress(RunError):
-                found[name] = self.head(name)
-        return found
+                heads[name] = self.head(name)
+        return heads
 
     def damaged(self) -> dict[str, str]:
         """The Findings that cannot be read, each with what is wrong: the index of all, the rest of those in use."""
-        told = {}
+        problems = {}
         for name in self.names():
             try:
                 self.head(name)
             except RunError as error:
-                told[name] = str(error)
+                problems[name] = str(error)
             opened = self._kept.get(("finding", name))
             if isinstance(opened, RunError):
-                told[name] = str(opened)
-        return told
+                problems[name] = str(opened)
+        return problems
 
 
 class WatchedRun:
@@ -157,10 +157,10 @@ class WatchedRun:
 def _signature(path: Path) -> tuple[int, ...]:
     """Changes with the file."""
     try:
-        told = path.stat()
+        status = path.stat()
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}; was the Run moved?") from error
-    return told.st_ino, told.st_mtime_ns, told.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _made(make: Callable[[], T]) -> T | RunError:
@@ -170,9 +170,9 @@ def _made(make: Callable[[], T]) -> T | RunError:
         return error
 
 
-def _lasts(key: Hashable, found: Any, same: set[str]) -> bool:
+def _lasts(key: Hashable, value: Any, same: set[str]) -> bool:
     """Whether what is kept is a Finding that the new manifest names, too."""
-    return isinstance(key, tuple) and key[0] in _OF_A_FINDING and key[1] in same and not isinstance(found, RunError)
+    return isinstance(key, tuple) and key[0] in _OF_A_FINDING and key[1] in same and not isinstance(value, RunError)
 
 
 def checked_manifest(run: Run) -> dict[str, Any]:
@@ -211,8 +211,8 @@ def _check_table(path: Path) -> None:
     from pyarrow import parquet
 
     with open_plain(path, links=False) as file:
-        told = parquet.read_metadata(file)
-    cells = told.num_rows * max(1, told.num_columns)
+        footer = parquet.read_metadata(file)
+    cells = footer.num_rows * max(1, footer.num_columns)
     if cells > MOST_CELLS:
         raise RunError(f"{path.parent.name} is damaged: its table claims {cells} cells; examine again")
 

@@ -34,8 +34,8 @@ class SampleTable:
 
     def places(self, ids: Sequence[str] | np.ndarray) -> Places:
         """The positions of samples, -1 for those that are not there."""
-        found = pc.index_in(pa.array(list(map(str, ids)), pa.string()), value_set=self.ids)
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        matches = pc.index_in(pa.array(list(map(str, ids)), pa.string()), value_set=self.ids)
+        return np.asarray(matches.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def names(self, places: Places) -> list[str]:
         """The ids at some positions."""
@@ -72,14 +72,14 @@ def _joined(run: RunReader, split: str) -> SampleTable:
 
 def _readable(run: RunReader, split: str) -> list[Finding]:
     """The Findings that know something of single inputs, those with pictures first."""
-    found = []
+    readable = []
     for name in findings_of(run, split):
         try:
             if ID in run.columns(name) or run.head(name).outputs.by_sample:
-                found.append(run.finding(name))
+                readable.append(run.finding(name))
         except RunError:
             continue  # told with the Run's other damages
-    return sorted(found, key=lambda finding: not in_order_of_data(finding))
+    return sorted(readable, key=lambda finding: not in_order_of_data(finding))
 
 
 def in_order_of_data(finding: Finding) -> bool:
@@ -98,10 +98,10 @@ def ids_in(finding: Finding) -> "pa.StringArray | None":
 
 
 def _all_ids(held: Sequence[_Held]) -> "pa.StringArray":
-    known = [one.ids for one in held if one.ids is not None]
-    if not known:
+    with_ids = [one.ids for one in held if one.ids is not None]
+    if not with_ids:
         return pa.array([], pa.string())
-    together = pc.unique(pa.chunked_array(known))
+    together = pc.unique(pa.chunked_array(with_ids))
     ordered = any(in_order_of_data(one.finding) for one in held)
     return together if ordered else together.take(pc.sort_indices(together))
 
@@ -125,8 +125,8 @@ def _array_column(finding: Finding, name: str, ids: "pa.StringArray") -> Iterato
     names, numbers = (finding.arrays.get(array) for array in finding.outputs.by_sample[name])
     if names is None or numbers is None or names.shape != numbers.shape or numbers.dtype.kind not in "iu":
         return
-    found = pc.index_in(pa.array(names.tolist(), pa.string()), value_set=ids).fill_null(-1)
-    places = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    matches = pc.index_in(pa.array(names.tolist(), pa.string()), value_set=ids).fill_null(-1)
+    places = np.asarray(matches.to_numpy(zero_copy_only=False), dtype=np.int64)
     there = (places >= 0) & (numbers > 0)
     column = SampleColumn(name, finding.name, "number", finding.about, numbers[there].astype(float), whole=True)
     yield column.spread(places[there], len(ids))

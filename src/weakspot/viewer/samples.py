@@ -97,7 +97,7 @@ def rows(table: SampleTable, places: Places, pictured: np.ndarray) -> list[dict[
     columns = [column.values(places) for column in table.columns.values()]
     values = zip(*columns, strict=True) if columns else [()] * len(places)
     together = zip(places.tolist(), table.names(places), pictured.tolist(), values, strict=True)
-    return [{"position": p, "id": name, "picture": has, "values": list(own)} for p, name, has, own in together]
+    return [{"position": p, "id": name, "picture": has, "values": list(row)} for p, name, has, row in together]
 
 
 @router.get("/samples/rows")
@@ -122,8 +122,8 @@ def positions(run: Chosen, query: Asked, split: Split = None) -> Response:
 def column_values(run: Chosen, column: ColumnName, split: Split = None) -> Response:
     """One column for every sample as float32, little-endian; texts by their place among the column's texts."""
     table = sample_table(run, chosen_split(run, split))
-    found = named_column(table, column)
-    return Response(found.numbers.astype("<f4").tobytes(), headers=NO_STORE, media_type="application/octet-stream")
+    values = named_column(table, column)
+    return Response(values.numbers.astype("<f4").tobytes(), headers=NO_STORE, media_type="application/octet-stream")
 
 
 @router.get("/samples/texts")
@@ -154,7 +154,7 @@ def csv_of_positions(
 ) -> Response:
     """Chosen samples as a CSV file, in the order in which they were chosen."""
     table = sample_table(run, chosen_split(run, split))
-    beyond = next((place for place in positions if place >= len(table)), None)
+    beyond = next((position for position in positions if position >= len(table)), None)
     if beyond is not None:
         raise ConfigError(f"there is no sample at position {beyond}: the split has {len(table)}")
     return _csv(table, np.array(positions, dtype=np.int64))

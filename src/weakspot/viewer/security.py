@@ -90,9 +90,9 @@ class Guard:
             return _plain_address(path, query) if _given(query) and _is_page(path) else None
         if not _is_page(path) or scope["method"] not in _SAFE:
             return _error(403, "the token is missing: open the viewer by the address that it printed")
-        given = _given(query)
-        if not any(self.knows(value.rpartition("token=")[2].strip()) for value in given):
-            return HTMLResponse(_form(path, query, wrong=bool(given)), 403, NO_STORE)
+        tokens = _given(query)
+        if not any(self.knows(value.rpartition("token=")[2].strip()) for value in tokens):
+            return HTMLResponse(_form(path, query, wrong=bool(tokens)), 403, NO_STORE)
         answer = _plain_address(path, query)
         answer.set_cookie(name, self._session, httponly=True, samesite="lax", path="/")
         return answer
@@ -102,9 +102,9 @@ class Guard:
         return _same(token, self._token)
 
 
-def _same(given: str, wanted: str) -> bool:
+def _same(token: str, wanted: str) -> bool:
     """How long it takes does not tell how much is right."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+    return hmac.compare_digest(token.encode("utf-8", "replace"), wanted.encode())
 
 
 def new_token() -> str:
@@ -142,34 +142,34 @@ def _given(query: str) -> list[str]:
 
 def _cookie(headers: Headers, name: str) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
-        found = None
-    return found.value if found else ""
+        cookie = None
+    return cookie.value if cookie else ""
 
 
 def _bearer(headers: Headers) -> str:
-    kind, _, given = headers.get("authorization", "").partition(" ")
-    return given.strip() if kind.lower() == "bearer" else ""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def _plain_address(path: str, query: str) -> RedirectResponse:
     """Back to the same page, without the token in its address."""
     kept = urlencode([(key, value) for key, value in parse_qsl(query, keep_blank_values=True) if key != "token"])
-    own = "/" + path.lstrip("/\\")  # two slashes would lead to another machine
-    return RedirectResponse(own + (f"?{kept}" if kept else ""), 303, NO_STORE)
+    address = "/" + path.lstrip("/\\")  # two slashes would lead to another machine
+    return RedirectResponse(address + (f"?{kept}" if kept else ""), 303, NO_STORE)
 
 
 def _form(path: str, query: str, *, wrong: bool) -> str:
     """A page that asks for the token and leads on to what was asked for."""
     kept = [(key, value) for key, value in parse_qsl(query, keep_blank_values=True) if key != "token"]
     hidden = "".join(f'<input type="hidden" name="{escape(key)}" value="{escape(value)}">' for key, value in kept)
-    told = "<p>That is another token.</p>" if wrong else ""
+    note = "<p>That is another token.</p>" if wrong else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>weakspot viewer</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"{_STYLES}</head><body><main><h1>weakspot viewer</h1>"
-        f"{told}<p>This page needs the token that <code>weakspot view</code> printed in its terminal.</p>"
+        f"{note}<p>This page needs the token that <code>weakspot view</code> printed in its terminal.</p>"
         f'<form action="{escape("/" + path.lstrip("/"))}">{hidden}'
         '<label for="token">Token, or the whole address</label> '
         '<input id="token" name="token" type="password" autocomplete="off" autofocus required> '

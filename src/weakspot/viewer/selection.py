@@ -37,12 +37,12 @@ class Query:
 def selected(run: RunReader, split: str, query: Query) -> Places:
     """The positions of the samples that a query leaves, in its order."""
     kept = run.kept(("selections", split), dict[Query, Places])
-    found = kept.get(query)
-    if found is None:
-        found = kept[query] = select(sample_table(run, split), query)
+    selection = kept.get(query)
+    if selection is None:
+        selection = kept[query] = select(sample_table(run, split), query)
         for old in list(kept)[:-_KEPT]:  # a copy: others may be adding meanwhile
             kept.pop(old, None)
-    return found
+    return selection
 
 
 def select(table: SampleTable, query: Query) -> Places:
@@ -73,20 +73,20 @@ def parsed(text: str, columns: Iterable[str]) -> tuple[str, str, str]:
     >>> parsed("a:b:is:c:d", ["a", "a:b"])
     ('a:b', 'is', 'c:d')
     """
-    known = [ID, *columns]
-    for name in sorted((one for one in known if text.startswith(f"{one}:")), key=len, reverse=True):
+    names = [ID, *columns]
+    for name in sorted((one for one in names if text.startswith(f"{one}:")), key=len, reverse=True):
         operator, colon, value = text[len(name) + 1 :].partition(":")
         if operator in OPERATORS and colon:
             return name, operator, value
     name = text.partition(":")[0]
-    if name not in known:
-        raise _unknown(name, "filter", known)
+    if name not in names:
+        raise _unknown(name, "filter", names)
     operators = ", ".join(OPERATORS)
     raise ConfigError(f"{text[:80]!r} is no filter: expected column:operator:value with one of {operators}")
 
 
-def _unknown(name: str, what: str, known: Sequence[str]) -> ConfigError:
-    hint = nearest(name[:80], known).strip() or "choose one that the table lists"
+def _unknown(name: str, what: str, names: Sequence[str]) -> ConfigError:
+    hint = nearest(name[:80], names).strip() or "choose one that the table lists"
     return ConfigError(f"there is no column {name[:80]!r} to {what} by; {hint}")
 
 
@@ -158,8 +158,8 @@ def _order(table: SampleTable, sort: str, places: Places) -> Places:
     name, down = (sort[1:], True) if sort.startswith("-") and sort not in table.columns else (sort, False)
     if name == ID:
         order = pc.sort_indices(table.ids.take(pa.array(places)))
-        found = np.asarray(order.to_numpy(), dtype=np.int64)
-        return found[::-1] if down else found
+        indices = np.asarray(order.to_numpy(), dtype=np.int64)
+        return indices[::-1] if down else indices
     if name not in table.columns:
         raise _unknown(name, "sort", list(table.columns))
     values = table.columns[name].numbers[places]

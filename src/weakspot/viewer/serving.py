@@ -117,11 +117,11 @@ def _warm(library: Library) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """A socket on that port; 0 for any that is free."""
     try:
-        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.create_server(place[:2], family=family, backlog=128)
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # passed on to connections: no waiting for more
-        let_go_of_the_dead(found)
-        return found
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.create_server(address[:2], family=family, backlog=128)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # passed on to connections: no waiting for more
+        let_go_of_the_dead(listener)
+        return listener
     except (OSError, OverflowError, UnicodeError) as error:
         raise ConfigError(_why(error, host, port)) from error
 
@@ -160,7 +160,7 @@ def _own_addresses(host: str) -> list[str]:
         return []
     name = socket.gethostname()
     try:
-        found = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
+        addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
     except OSError:
-        found = set()
-    return [name.lower(), *map(shown_host, sorted(found))]
+        addresses = set()
+    return [name.lower(), *map(shown_host, sorted(addresses))]

@@ -29,7 +29,7 @@ def _listed(value: Any) -> list[Any]:
 def split_names(manifest: Mapping[str, Any], finding: Finding) -> list[str]:
     """The splits whose data a Finding was made from; usually one."""
     data = finding.provenance.get("data")
-    return [name for name, own in manifest["data"].items() if data and own.get("fingerprint") == data]
+    return [name for name, entry in manifest["data"].items() if data and entry.get("fingerprint") == data]
 
 
 def outdated(manifest: Mapping[str, Any], finding: Finding) -> str:
@@ -72,17 +72,17 @@ def _has_samples(run: RunReader, name: str) -> bool:
 
 def chosen_split(run: RunReader, split: str | None) -> str:
     """The split that a request names, or the first that there is."""
-    known = sampled_splits(run)
-    if not known:
+    sampled = sampled_splits(run)
+    if not sampled:
         raise NotThereError("the Run knows nothing of single inputs: examine with a question such as causes")
     if split is None:
-        return known[0]
-    if split not in known:
-        raise NotThereError(f"there is no split {split!r} with samples: expected one of {', '.join(known)}")
+        return sampled[0]
+    if split not in sampled:
+        raise NotThereError(f"there is no split {split!r} with samples: expected one of {', '.join(sampled)}")
     return split
 
 
 def split_of(run: RunReader, finding: Finding) -> str | None:
     """The split with samples that a Finding is about."""
-    own = split_names(run.manifest(), finding)
-    return next((name for name in sampled_splits(run) if name in own), None)
+    splits = split_names(run.manifest(), finding)
+    return next((name for name in sampled_splits(run) if name in splits), None)
