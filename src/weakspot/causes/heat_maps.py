@@ -7,16 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from weakspot.causes.distances import HeatMapRows, let_go
 from weakspot.causes.error_probes import NUMERIC
 from weakspot.core.errors import DataError
-from weakspot.core.layers import Point
-from weakspot.core.look import Forward
+from weakspot.core.needs import RelevanceRequest
 from weakspot.core.rows import RowTable
-from weakspot.core.tasks import Task, output_errors
+from weakspot.core.tasks import output_errors
 from weakspot.relevance import GradientTimesInput, Method, epsilon_plus, hudd
 from weakspot.relevance.need import LayerRelevance
 
@@ -62,24 +61,15 @@ class WorstOutput:
 class ErrorRelevance(LayerRelevance):
     """Relevance for the incorrect prediction: the winning class or label, the worst number, the worst keypoint."""
 
-    def attribute(
-        self,
-        model: nn.Module,
-        forward: Forward,
-        inputs: Tensor,
-        points: Sequence[Point],
-        *,
-        rows: Callable[[Tensor], Tensor] | None,
-        task: Task,
-        targets: Tensor | None = None,
-    ) -> tuple[Tensor, list[Tensor]]:
+    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
         """One forward pass under observation, and one backward pass from the incorrect prediction."""
         explained = self
-        if self.start is None and task in NUMERIC:
-            if targets is None:
+        if self.start is None and request.task in NUMERIC:
+            if request.targets is None:
                 raise DataError("which number is worst cannot be known without targets: add them to the data")
-            explained = replace(self, start=(WorstKeypoint if task == "keypoints" else WorstOutput)(targets))
-        return super(ErrorRelevance, explained).attribute(model, forward, inputs, points, rows=rows, task=task)
+            worst = WorstKeypoint if request.task == "keypoints" else WorstOutput
+            explained = replace(self, start=worst(request.targets))
+        return super(ErrorRelevance, explained).attribute(request)
 
 
 def summed_positions(relevance: Tensor, most: int) -> Tensor:

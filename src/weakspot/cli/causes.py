@@ -52,8 +52,8 @@ def selecting(config: "Config", budget: int | None) -> "Config":
     """The configuration with the unsafe set asked for."""
     options = dict(config.ask["causes"] or {})
     written = options.get("select")
-    given = {} if budget is None else {"budget": budget}
-    options["select"] = {**written, **given} if isinstance(written, Mapping) else given
+    chosen = {} if budget is None else {"budget": budget}
+    options["select"] = {**written, **chosen} if isinstance(written, Mapping) else chosen
     return config.model_copy(update={"ask": {"causes": options}})
 
 
@@ -77,15 +77,15 @@ def label(
     opened = Run.open(run)
     if UNSAFE not in opened:
         raise ConfigError(f"{run} has no images to label: choose some with `weakspot causes select CONFIG`")
-    found = import_labels(opened, labels) if labels else current_labels(opened)
+    labelled = import_labels(opened, labels) if labels else current_labels(opened)
     if export:
-        export_labels(opened[UNSAFE], export, labels=found)
-    told: dict[str, Any] = {name: estimate.value for name, estimate in found.summary.items()}
+        export_labels(opened[UNSAFE], export, labels=labelled)
+    numbers: dict[str, Any] = {name: estimate.value for name, estimate in labelled.summary.items()}
     if as_json:
-        typer.echo(json.dumps(told))
+        typer.echo(json.dumps(numbers))
     elif not quiet:
         written = f"; wrote {export}" if export else ""
-        typer.echo(f"{told['labelled']} labelled, {told['missing']} still missing{written}")
+        typer.echo(f"{numbers['labelled']} labelled, {numbers['missing']} still missing{written}")
 
 
 @app.command()

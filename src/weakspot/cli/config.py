@@ -278,9 +278,9 @@ def checked_config(raw: Any, places: Places, *, kept: bool = True) -> Config:
     try:
         config = Config.model_validate({**raw, "ask": {}} if raw.get("ask", ()) is None else raw)
     except ValidationError as error:
-        found = [_problem(entry, places) for entry in error.errors() if entry["loc"][-2:] != ("preprocess", "str")]
-        more = [f"… and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-        raise ConfigError("\n".join([*found[:_SHOWN], *more])) from error
+        problems = [_problem(entry, places) for entry in error.errors() if entry["loc"][-2:] != ("preprocess", "str")]
+        more = [f"… and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
+        raise ConfigError("\n".join([*problems[:_SHOWN], *more])) from error
     config._places = places if kept else None
     return config
 
@@ -292,14 +292,14 @@ def _problem(error: Any, places: Places) -> str:
         return f"{places.of(path[0])}: {path[0]}: the key {shortened(error['input'])} is no text; write it in quotes"
     if error["type"] == "said":
         return f"{places.of(*path, *error['ctx']['path'])}: {error['msg']}"
-    name, place = ".".join(map(str, path)), places.of(*path)
+    name, where = ".".join(map(str, path)), places.of(*path)
     if error["type"] == "missing":
-        return f"{place}: {name} is missing"
+        return f"{where}: {name} is missing"
     if error["type"] == "extra_forbidden":
-        known = _known(path[:-1])
-        return f"{place}: {name} is not known: {nearest(path[-1], known)}there is {', '.join(known)}"
+        keys = _known(path[:-1])
+        return f"{where}: {name} is not known: {nearest(path[-1], keys)}there is {', '.join(keys)}"
     expected = error["msg"] if error["type"] == "kind" else "expected " + _expected(path)
-    return f"{place}: {name} is {shortened(error['input'])}: {expected}"
+    return f"{where}: {name} is {shortened(error['input'])}: {expected}"
 
 
 def _known(path: Sequence[Any]) -> list[str]:

@@ -21,8 +21,8 @@ def user_error(error: Exception) -> WeakspotError | None:
     if isinstance(error, SyntaxError) and error.filename and is_user_code(error.filename):
         return ConfigError(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}")
     if theirs:
-        place = f"{theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}"
-        return SubjectError(f"your own code failed at {place}: {_told(error)}")
+        location = f"{theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}"
+        return SubjectError(f"your own code failed at {location}: {_told(error)}")
     if any(Path(frame.filename) == _SUBJECT for frame in frames):
         return SubjectError(
             f"the model cannot take these inputs: {_told(error)}; check the shape of the samples, preprocess and output"
@@ -60,10 +60,10 @@ def ended_early(error: SystemExit) -> WeakspotError | None:
     if frames and _is_own(frames[-1].filename):
         return None
     theirs = [frame for frame in frames if is_user_code(frame.filename)] or frames
-    place = f" at {theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}" if theirs else ""
+    location = f" at {theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}" if theirs else ""
     return SubjectError(
-        f"your own code ended the program{place}: sys.exit({error.code!r}); take that out, nothing was examined to its "
-        "end"
+        f"your own code ended the program{location}: sys.exit({error.code!r}); take that out, nothing "
+        "was examined to its end"
     )
 
 

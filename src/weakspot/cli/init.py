@@ -75,10 +75,10 @@ def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Be
     checked = CheckedSource(source, loaded.subject.task, None, bounds=loaded.subject.bounds)
     batch = checked.read(np.arange(len(source.ids)))
     trial = _tried(loaded, config, batch)
-    found = {**_found_classes(subject, loaded, split, trial), **_found_fingerprint(loaded, config)}
-    tried, loaded = _alternatives(loaded, config, batch, trial), _with_classes(loaded, found)
+    detected = {**_found_classes(subject, loaded, split, trial), **_found_fingerprint(loaded, config)}
+    tried, loaded = _alternatives(loaded, config, batch, trial), _with_classes(loaded, detected)
     better = [one for one in tried if one.better]
-    text = file_text({**subject, **found}, data, _questions(loaded, trial), trial, better)
+    text = file_text({**subject, **detected}, data, _questions(loaded, trial), trial, better)
     checked_config(*parse_yaml(text, str(file)))
     return Beginning(text, trial, loaded.subject, loaded.notes, split, tried, better_order(trial))
 
@@ -101,11 +101,11 @@ def _tried(loaded: Loaded, config: Config, batch: Batch) -> ModelTrial:
     try:
         return try_out(loaded.subject, batch)
     except Exception as error:
-        told = error if isinstance(error, WeakspotError) else user_error(error)
-        if told is None:
+        problem = error if isinstance(error, WeakspotError) else user_error(error)
+        if problem is None:
             raise
-        hint = " (here with --model-output)" if "output=" in str(told) else _channel_hint(loaded, config, batch)
-        raise SubjectError(f"{told}{hint} (samples are {_shape(batch.inputs.shape[1:])})") from error
+        hint = " (here with --model-output)" if "output=" in str(problem) else _channel_hint(loaded, config, batch)
+        raise SubjectError(f"{problem}{hint} (samples are {_shape(batch.inputs.shape[1:])})") from error
 
 
 def _channel_hint(loaded: Loaded, config: Config, batch: Batch) -> str:
@@ -148,27 +148,27 @@ def _found_fingerprint(loaded: Loaded, config: Config) -> dict[str, Any]:
     return {}
 
 
-def _with_classes(loaded: Loaded, found: Mapping[str, Any]) -> Loaded:
+def _with_classes(loaded: Loaded, detected: Mapping[str, Any]) -> Loaded:
     subject = copy.copy(loaded.subject)
-    if "classes" in found:
-        named = found["classes"]
+    if "classes" in detected:
+        named = detected["classes"]
         subject.classes = tuple(map(str, range(named))) if isinstance(named, int) else tuple(named)
     return replace(loaded, subject=subject)
 
 
 def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, Any], str | None]]:
     """Every question with first options, and why it cannot be asked of this model and data, if so."""
-    found: dict[str, tuple[dict[str, Any], str | None]] = {}
+    questions: dict[str, tuple[dict[str, Any], str | None]] = {}
     for name, ways in _FIRST_QUESTIONS.items():
         if name == "lesions" and loaded.subject.task != "segmentation":
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
         for options in ways:
-            found[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
-            if found[name][1] is None:
+            questions[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
+            if questions[name][1] is None:
                 break
-    return found
+    return questions
 
 
 def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | None:
@@ -192,7 +192,7 @@ def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subje
     return subject_of(config.subject, here.model, classes=here.classes, preprocess=normalise, device=str(here.device))
 
 
-def told(begun: Beginning) -> list[str]:
+def summary_lines(begun: Beginning) -> list[str]:
     """What one batch shows, line by line."""
     trial = begun.trial
     lines = [
@@ -238,8 +238,8 @@ def _order_lines(begun: Beginning) -> list[str]:
     """A warning where the outputs seem to be the classes in another order."""
     if begun.order is None:
         return []
-    known = begun.subject.classes or tuple(map(str, range(len(begun.order.order))))
-    names = [known[number] for number in begun.order.order]
+    classes = begun.subject.classes or tuple(map(str, range(len(begun.order.order))))
+    names = [classes[number] for number in begun.order.order]
     return [
         f"warning: accuracy is {begun.trial.accuracy:.2f}, but {begun.order.accuracy:.2f} if the outputs are the "
         f"classes in another order: {shortened(names)}. If they are, every result would be wrong: name the classes in "
@@ -251,10 +251,10 @@ def _shape(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape)) or "one number"
 
 
-def subject_entry(given: Mapping[str, str | None], file: Path) -> dict[str, Any]:
+def subject_entry(options: Mapping[str, str | None], file: Path) -> dict[str, Any]:
     """The subject as given on the command line: whole numbers and YAML are read, paths are seen from the file."""
     entry: dict[str, Any] = {}
-    for key, text in given.items():
+    for key, text in options.items():
         if text is not None:
             whole = key in ("classes", "output") and text.isdecimal()
             value = int(text) if whole else _read(text, f"--{key}")
@@ -262,9 +262,9 @@ def subject_entry(given: Mapping[str, str | None], file: Path) -> dict[str, Any]
     return entry
 
 
-def data_entries(given: Mapping[str, str | None], file: Path) -> dict[str, Any]:
+def data_entries(options: Mapping[str, str | None], file: Path) -> dict[str, Any]:
     """The splits as given on the command line."""
-    return {split: beside(_read(text, f"--{split}"), file) for split, text in given.items() if text is not None}
+    return {split: beside(_read(text, f"--{split}"), file) for split, text in options.items() if text is not None}
 
 
 def _read(text: str, option: str) -> Any:

@@ -103,9 +103,9 @@ def _plain(text: str) -> str:
 
 def normalise_entry(normalise: Normalise) -> dict[str, Any]:
     """The entry that describes a normalisation, without what changes nothing."""
-    standard, own = Normalise(), {}
+    standard, changed = Normalise(), {}
     for key in ("scale", "mean", "std", "bgr", "channels_last"):
         value = getattr(normalise, key)
         if value != getattr(standard, key):
-            own[key] = value if not isinstance(value, tuple) else value[0] if len(value) == 1 else list(value)
-    return own
+            changed[key] = value if not isinstance(value, tuple) else value[0] if len(value) == 1 else list(value)
+    return changed

@@ -93,25 +93,25 @@ def _with_sources(config: Config, folder: Path, subject: Subject) -> tuple[Subje
 
 def _sources(config: Config, folder: Path, subject: Subject) -> dict[str, Source]:
     """The splits that are no attack on another."""
-    found = {}
+    sources = {}
     for split, entry in config.data.items():
         if entry.attack is None:
             with named(config, "data", split):
-                found[split] = load_source(split, entry, folder, subject, config.subject)
-    return found
+                sources[split] = load_source(split, entry, folder, subject, config.subject)
+    return sources
 
 
 def _names(sources: Mapping[str, Source]) -> dict[str, tuple[str, ...]]:
     """The classes of the splits that name any, each in the order in which it numbers them."""
-    given = {split: getattr(source, "classes", None) for split, source in sources.items()}
-    return {split: tuple(names) for split, names in given.items() if names}
+    named = {split: getattr(source, "classes", None) for split, source in sources.items()}
+    return {split: tuple(names) for split, names in named.items() if names}
 
 
 def _check_alike(config: Config, subject: Subject, sources: Mapping[str, Source]) -> None:
     """Refuse splits that number their classes otherwise than others, or than the subject does."""
-    known = _names(sources)
+    of_splits = _names(sources)
     said = {"subject": subject.classes} if subject.classes and not isinstance(config.subject.classes, int) else {}
-    for (one, first), (other, second) in pairwise({**said, **known}.items()):
+    for (one, first), (other, second) in pairwise({**said, **of_splits}.items()):
         renamed = one == "subject" and sorted(first) != sorted(second)
         if first != second and not renamed:
             with named(config, "data", other):
@@ -145,7 +145,7 @@ def subject_of(
     entry: SubjectEntry, model: Any, *, classes: Sequence[str] | int | None, preprocess: Any, device: str
 ) -> Subject:
     """A model as the Subject that an entry describes."""
-    own = None if isinstance(model, nn.Module) else getattr(model, "fingerprint", None)
+    own_fingerprint = None if isinstance(model, nn.Module) else getattr(model, "fingerprint", None)
     return Subject(
         model,
         task=entry.task,
@@ -160,7 +160,7 @@ def subject_of(
         compile=entry.compile,
         channels_last=entry.channels_last,
         forward=None if entry.window is None else SlidingWindow(tuple(entry.window), entry.window_overlap),
-        fingerprint=entry.fingerprint or (own() if callable(own) else None),
+        fingerprint=entry.fingerprint or (own_fingerprint() if callable(own_fingerprint) else None),
     )
 
 
@@ -172,37 +172,37 @@ def _model(entry: SubjectEntry, folder: Path, device: str) -> Any:
         return called(entry.model, _MODEL_FILES[suffix], how, folder / entry.model)
     if ":" not in entry.model:
         raise ConfigError(f"{entry.model!r} is no model: expected package.module:name, or a file .pt2 or .onnx")
-    found = imported(entry.model)
-    model = found if isinstance(found, nn.Module) else called(entry.model, found, entry.arguments)
+    target = imported(entry.model)
+    model = target if isinstance(target, nn.Module) else called(entry.model, target, entry.arguments)
     if not callable(model):
         raise ConfigError(f"{entry.model} gives {shortened(model)}: expected an nn.Module, or a function of a batch")
     return model
 
 
-def _weighted(model: Any, given: str | list[str], folder: Path, entry: str | None) -> tuple[Any, list[str]]:
+def _weighted(model: Any, files: str | list[str], folder: Path, entry: str | None) -> tuple[Any, list[str]]:
     """The model with its weights; with several, an ensemble of copies."""
     if not isinstance(model, nn.Module):
-        raise ConfigError(f"weights {given} were given, but the model is no nn.Module and cannot take them")
-    if isinstance(given, str):
-        return model, list(load_weights(model, folder / given, entry=entry))
-    members = [copy.deepcopy(model) for _ in given]
+        raise ConfigError(f"weights are {files}, but the model is no nn.Module and cannot take them: leave weights out")
+    if isinstance(files, str):
+        return model, list(load_weights(model, folder / files, entry=entry))
+    members = [copy.deepcopy(model) for _ in files]
     notes = [
         note
-        for member, path in zip(members, given, strict=True)
+        for member, path in zip(members, files, strict=True)
         for note in load_weights(member, folder / path, entry=entry)
     ]
     return Ensemble(members), list(dict.fromkeys(notes))
 
 
-def _preprocess(given: NormaliseEntry | str | None) -> Callable[[Any], Any] | None:
-    if given is None:
+def _preprocess(entry: NormaliseEntry | str | None) -> Callable[[Any], Any] | None:
+    if entry is None:
         return None
-    if isinstance(given, NormaliseEntry):
-        return normalise(given)
-    found: Any = imported(given)
-    if not callable(found):
-        raise ConfigError(f"preprocess {given} is {shortened(found)}: expected a function of a batch of inputs")
-    return found  # type: ignore[no-any-return]
+    if isinstance(entry, NormaliseEntry):
+        return normalise(entry)
+    function: Any = imported(entry)
+    if not callable(function):
+        raise ConfigError(f"preprocess {entry} is {shortened(function)}: expected a function of a batch of inputs")
+    return function  # type: ignore[no-any-return]
 
 
 def normalise(entry: NormaliseEntry) -> Normalise:
@@ -211,19 +211,19 @@ def normalise(entry: NormaliseEntry) -> Normalise:
     return Normalise(entry.scale, mean, std, entry.bgr, entry.channels_last)
 
 
-def _classes(given: int | str | list[str] | None, folder: Path) -> list[str] | int | None:
-    if isinstance(given, int) and given < 1:
-        raise ConfigError(f"classes is {given}: expected one or more")
-    if not isinstance(given, str):
-        return given
+def _classes(classes: int | str | list[str] | None, folder: Path) -> list[str] | int | None:
+    if isinstance(classes, int) and classes < 1:
+        raise ConfigError(f"classes is {classes}: expected one or more")
+    if not isinstance(classes, str):
+        return classes
     try:
-        lines = read_lines(folder / given)
+        lines = read_lines(folder / classes)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"cannot read the class names from {folder / given}: {reason}") from error
+        raise ConfigError(f"cannot read the class names from {folder / classes}: {reason}") from error
     names = [line.strip() for line in lines if line.strip()]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if not names or twice is not None:
         trouble = "holds no class names" if not names else f"names the class {twice!r} twice"
-        raise ConfigError(f"{folder / given} {trouble}: expected one name per line, each once")
+        raise ConfigError(f"{folder / classes} {trouble}: expected one name per line, each once")
     return names

@@ -97,22 +97,22 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write a first weakspot.yaml, run one batch through the model, and say what was found."""
-    from weakspot.cli.init import begin, data_entries, subject_entry, told
+    from weakspot.cli.init import begin, data_entries, subject_entry, summary_lines
     from weakspot.core.files import write_text
 
     if output.exists() and not force:
         raise ConfigError(f"{output} is there already: choose another with --output, or write over it with --force")
-    given = {
+    entry = {
         "model": model, "arguments": arguments, "weights": weights, "weights_entry": weights_entry, "task": task,
         "classes": classes, "scores": scores, "bounds": bounds, "preprocess": preprocess, "output": model_output,
         "device": device,
     }  # fmt: skip
     data = data_entries({"train": train, "test": test, "pool": pool}, output)
-    begun = begin(subject_entry(given, output), data, output)
+    begun = begin(subject_entry(entry, output), data, output)
     for note in begun.notes:
         typer.echo(f"weakspot: {note}", err=True)
     write_text(output, begun.text)
-    typer.echo("\n".join([*told(begun), f"wrote {output}; next: weakspot examine {output} --limit 500"]))
+    typer.echo("\n".join([*summary_lines(begun), f"wrote {output}; next: weakspot examine {output} --limit 500"]))
 
 
 @app.command()
@@ -207,11 +207,11 @@ def layers(config: ConfigFile, device: Device = None, as_json: Json = False) -> 
     from weakspot.cli.printing import print_layers
 
     loaded = load(read_config(config), config.parent, device=device)
-    found = loaded.subject.layers(next(iter(loaded.data.values())).read(np.arange(1)).inputs)
+    listed = loaded.subject.layers(next(iter(loaded.data.values())).read(np.arange(1)).inputs)
     if as_json:
-        typer.echo(json.dumps([{**asdict(layer), "label": layer.label} for layer in found], indent=1))
-    elif found:
-        print_layers(found)
+        typer.echo(json.dumps([{**asdict(layer), "label": layer.label} for layer in listed], indent=1))
+    elif listed:
+        print_layers(listed)
     else:
         typer.echo("the model is a black box: there are no layers to look into")
 
@@ -250,10 +250,10 @@ def laws(
     from weakspot.registry import find_probe
 
     with modules_beside(folder):
-        found = find_probe(probe)
-        check(found)
+        probe_class = find_probe(probe)
+        check(probe_class)
     if not quiet:
-        typer.echo(f"{found.name()} keeps all {len(LAWS)} laws, for {', '.join(found.tasks)}")
+        typer.echo(f"{probe_class.name()} keeps all {len(LAWS)} laws, for {', '.join(probe_class.tasks)}")
 
 
 @app.command()
@@ -305,24 +305,24 @@ def _ended(ended: SystemExit) -> NoReturn:
 
     if isinstance(ended.__context__, BrokenPipeError):
         _failed(ended.__context__)
-    told = ended_early(ended)
-    if told is None:
+    problem = ended_early(ended)
+    if problem is None:
         raise ended
-    _fail(told, ended)
+    _fail(problem, ended)
 
 
 def _failed(error: Exception) -> NoReturn:
     """What is no error of weakspot's own kinds: told in a line, unless it is a defect."""
     from weakspot.cli.error_attribution import user_error
 
-    told = _wrong_call(error) or user_error(error)
-    if told is None and isinstance(error, BrokenPipeError):
+    problem = _wrong_call(error) or user_error(error)
+    if problem is None and isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest at its end
         sys.exit(_PIPE_CLOSED)
-    if told is None:
+    if problem is None:
         traceback.print_exception(error)
-        told = WeakspotError("this is a defect of weakspot: please report it, with what is printed above")
-    _fail(told, error)
+        problem = WeakspotError("this is a defect of weakspot: please report it, with what is printed above")
+    _fail(problem, error)
 
 
 def _wrong_call(error: Exception) -> ConfigError | None:
@@ -334,15 +334,15 @@ def _wrong_call(error: Exception) -> ConfigError | None:
     return ConfigError(f"{error.format_message()} (`{command} --help` lists what there is)")
 
 
-def _fail(told: WeakspotError, error: BaseException) -> NoReturn:
+def _fail(problem: WeakspotError, error: BaseException) -> NoReturn:
     """Say what is wrong, with all that was being done if that is asked for, and end."""
     if _SHOWN["traceback"]:
         traceback.print_exception(error)
     from weakspot.cli.printing import printable
 
-    message = str(told).partition("\n\nWhile executing %")[0]  # what torch adds inside an exported model
+    message = str(problem).partition("\n\nWhile executing %")[0]  # what torch adds inside an exported model
     typer.echo(f"weakspot: {printable(message, lines=True)}", err=True)
-    if getattr(told, "end_at_once", False):
+    if getattr(problem, "end_at_once", False):
         sys.stdout.flush()
         os._exit(2)
     sys.exit(2)

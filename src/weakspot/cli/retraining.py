@@ -53,11 +53,11 @@ def retrain(
     from weakspot.cli.room_commands import tell
 
     read = read_config(config)
-    given = {
+    flags = {
         "epochs": epochs, "learning_rate": learning_rate, "batch_size": batch_size, "repeats": repeats, "seed": seed,
         "validation": _number_or_name(validation), "train": train_function,
     }  # fmt: skip
-    how = read.retrain.model_copy(update={name: value for name, value in given.items() if value is not None})
+    how = read.retrain.model_copy(update={name: value for name, value in flags.items() if value is not None})
     target = session.run_folder(config, read, run)
     with session.resumable(), modules_beside(config.parent):
         made = _prove(
@@ -124,8 +124,8 @@ def _prove(
     return made
 
 
-def _validation(given: float | str, data: Mapping[str, "Source"]) -> "float | Source":
-    return _split(data, given) if isinstance(given, str) else given
+def _validation(share_or_split: float | str, data: Mapping[str, "Source"]) -> "float | Source":
+    return _split(data, share_or_split) if isinstance(share_or_split, str) else share_or_split
 
 
 def _split(data: Mapping[str, "Source"], name: str) -> "Source":
@@ -196,8 +196,8 @@ def _causes(run: "Run") -> dict[str, int]:
 
 def _threshold(run: "Run") -> float | None:
     """Above which error a number is incorrect, as the Run has it."""
-    found = run[ERRORS].summary.get("threshold") if ERRORS in run else None
-    return None if found is None or found.value is None else float(found.value)
+    threshold = run[ERRORS].summary.get("threshold") if ERRORS in run else None
+    return None if threshold is None or threshold.value is None else float(threshold.value)
 
 
 def _write_config(file: Path, config: "Config", weights: Path) -> Path:

@@ -47,10 +47,10 @@ def with_settings(config: "Config", room: str, settings: Sequence[str] | None) -
     """The configuration with one room asked alone, with the file's options and those set here."""
     from weakspot.cli.settings import check_settings, read_settings
 
-    written, given = config.ask.get(room) or {}, read_settings(settings or [])
-    if given:
-        check_settings(room, written, given)
-    return config.model_copy(update={"ask": {room: {**written, **given}}})
+    written, options = config.ask.get(room) or {}, read_settings(settings or [])
+    if options:
+        check_settings(room, written, options)
+    return config.model_copy(update={"ask": {room: {**written, **options}}})
 
 
 def ask_command(room: str) -> Callable[..., Any]:

@@ -50,8 +50,8 @@ def attacked_split(entry: DataEntry, data: Mapping[str, Source], subject: Subjec
     if odd:
         raise ConfigError(f"{odd[0]} means nothing for an attacked split: it takes path, attack, arguments")
     if entry.path not in data:
-        known = ", ".join(data) or "none"
-        raise ConfigError(f"path is {entry.path!r}: expected the split to attack, one of {known}")
+        names = ", ".join(data) or "none"
+        raise ConfigError(f"path is {entry.path!r}: expected the split to attack, one of {names}")
     return attacked(data[entry.path], subject, {**entry.arguments, "attack": entry.attack}, folder=sets)
 
 

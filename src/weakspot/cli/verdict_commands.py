@@ -73,11 +73,13 @@ def compare(
     if not 0 < confidence < 1:
         raise ConfigError(f"--confidence is {confidence}, expected a number between 0 and 1, as 0.95")
     with reading(before, after):
-        found = compare_runs(Run.open(before), Run.open(after), confidence=confidence)
+        comparison = compare_runs(Run.open(before), Run.open(after), confidence=confidence)
     if as_json:
-        typer.echo(json.dumps({"differences": list(map(_entry, found.differences)), "notes": found.notes}, indent=1))
+        typer.echo(
+            json.dumps({"differences": list(map(_entry, comparison.differences)), "notes": comparison.notes}, indent=1)
+        )
     else:
-        _print(found, every=every)
+        _print(comparison, every=every)
 
 
 @evidence.command()
@@ -120,12 +122,14 @@ def verify(
     from weakspot.cli.printing import printable
     from weakspot.evidence import verify_bundle
 
-    found = verify_bundle(bundle, run=run, baseline=baseline, seal=seal, signers=signers, signer=signer)
+    verification = verify_bundle(bundle, run=run, baseline=baseline, seal=seal, signers=signers, signer=signer)
     if not quiet:
-        typer.echo(printable(f"{found.state}: {found.files} files, {found.claims} claims derived again"))
-        if found.signed and found.signer is None:
+        typer.echo(
+            printable(f"{verification.state}: {verification.files} files, {verification.claims} claims derived again")
+        )
+        if verification.signed and verification.signer is None:
             typer.echo("a signature is there and was not checked: say with --signers who may have signed")
-        typer.echo(f"seal: {found.seal}")
+        typer.echo(f"seal: {verification.seal}")
 
 
 def _verdict(run: "Run", policy: Path, baseline: Path | None) -> "Verdict":
@@ -148,19 +152,21 @@ def _entry(one: "Difference") -> dict[str, object]:
     return {**vars(one), "verdict": one.verdict}
 
 
-def _print(found: "Comparison", *, every: bool) -> None:
+def _print(comparison: "Comparison", *, every: bool) -> None:
     from weakspot.cli.printing import print_table
 
     rows = [
         [one.finding, one.name, _number(one.before), _number(one.after), _interval(one), one.verdict, one.how]
-        for one in found.differences
+        for one in comparison.differences
         if every or one.low is not None
     ]
     if rows:
         print_table(["Finding", "what", "before", "after", "difference", "verdict", "how"], rows)
-    for note in found.notes:
+    for note in comparison.notes:
         typer.echo(f"note: {note}")
-    typer.echo(f"differences shown: {len(found.shown())} of {len(rows)}" if found.shown() else "no difference shown")
+    typer.echo(
+        f"differences shown: {len(comparison.shown())} of {len(rows)}" if comparison.shown() else "no difference shown"
+    )
 
 
 def _interval(one: "Difference") -> str:

@@ -10,7 +10,7 @@ from weakspot.core.digest import digest
 from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.layers import Point
 from weakspot.core.look import Forward, Look
-from weakspot.core.needs import Attribution
+from weakspot.core.needs import Attribution, RelevanceRequest
 from weakspot.core.observation import Batch, LookResult, PredictionArrays, Setting
 from weakspot.core.probe import Probe
 from weakspot.core.subject import Subject
@@ -74,7 +74,7 @@ class ForwardPass:
             is_correct = correct(outputs, batch.known_targets, subject.task, subject.scores)
             return is_correct if attribution.where == "correct" else ~is_correct
 
-        outputs, relevance = attribution.attribute(
+        request = RelevanceRequest(
             cast(nn.Module, subject.model),
             forward,
             batch.inputs,
@@ -83,6 +83,7 @@ class ForwardPass:
             task=subject.task,
             targets=batch.targets,
         )
+        outputs, relevance = attribution.attribute(request)
         return outputs, {point: values.detach() for point, values in zip(self.attributed, relevance, strict=True)}
 
 

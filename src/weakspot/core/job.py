@@ -185,15 +185,17 @@ def versions() -> dict[str, str]:
 
 def _check_classes(subject: Subject, source: Source, count: int | None) -> None:
     """Refuse data that number other classes than the model answers with, as a folder in which one is missing does."""
-    own = tuple(getattr(source, "classes", None) or ())
-    if not own or count is None or subject.task == "segmentation":
+    data_classes = tuple(getattr(source, "classes", None) or ())
+    if not data_classes or count is None or subject.task == "segmentation":
         return
-    turned = subject.classes is not None and own != subject.classes and set(own) == set(subject.classes)
-    if len(own) != count or turned:
+    turned = (
+        subject.classes is not None and data_classes != subject.classes and set(data_classes) == set(subject.classes)
+    )
+    if len(data_classes) != count or turned:
         named = shortened(list(subject.classes)) if turned and subject.classes else f"{count} scores per sample"
         raise DataError(
-            f"the data number the classes {shortened(list(own))}, and the model has {named}: name all classes for the "
-            "source, in the order of the outputs (classes=)"
+            f"the data number the classes {shortened(list(data_classes))}, and the model has {named}: name all classes "
+            "for the source, in the order of the outputs (classes=)"
         )
 
 

@@ -16,6 +16,23 @@ Where = Literal["all", "correct", "wrong"]
 
 
 @dataclass(frozen=True)
+class RelevanceRequest:
+    """One batch whose relevance is wanted.
+
+    points: where. rows: says, of the outputs, which samples are wanted, and the others get zeros; by default all are.
+    targets: the true answers, where the data have them.
+    """
+
+    model: nn.Module
+    forward: Forward
+    inputs: Tensor
+    points: Sequence[Point]
+    rows: Callable[[Tensor], Tensor] | None
+    task: Task
+    targets: Tensor | None = None
+
+
+@dataclass(frozen=True)
 class Attribution(ABC):
     """Which neurons an output rests on: the interface of relevance. The methods are in `weakspot.relevance`.
 
@@ -27,22 +44,8 @@ class Attribution(ABC):
     where: Where = "all"
 
     @abstractmethod
-    def attribute(
-        self,
-        model: nn.Module,
-        forward: Forward,
-        inputs: Tensor,
-        points: Sequence[Point],
-        *,
-        rows: Callable[[Tensor], Tensor] | None,
-        task: Task,
-        targets: Tensor | None,
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The outputs of one forward pass, and the relevance at each point in the shape of its values.
-
-        `rows` says, given the outputs, which samples are wanted; the others get zeros. `targets` are the true answers
-        where the data have them.
-        """
+    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
+        """The outputs of one forward pass, and the relevance at each point in the shape of its values."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -21,17 +22,19 @@ def cache_folder() -> Path:
 
 
 def trained_once(name: str, build: Callable[[], nn.Module], train: Callable[[nn.Module], None]) -> nn.Module:
-    """The model, trained at first use and read from the cache after that; in evaluation mode.
+    """The model, trained from seed 0 at first use and read from the cache after that; in evaluation mode.
 
     A cache that cannot be written only costs the training next time.
     """
     path = cache_folder() / f"{name}.safetensors"
-    model = build()
-    try:
-        model.load_state_dict(load_file(path))
-    except (OSError, SafetensorError, RuntimeError):
-        train(model)
-        _keep(model, path)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = build()
+        try:
+            model.load_state_dict(load_file(path))
+        except (OSError, SafetensorError, RuntimeError):
+            train(model)
+            _keep(model, path)
     return model.eval()
 
 

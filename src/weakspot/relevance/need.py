@@ -1,15 +1,13 @@
 """Relevance as a need of any probe: what the frame is handed, so that one forward pass serves all."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.layers import Point
-from weakspot.core.look import Forward
-from weakspot.core.needs import Attribution
+from weakspot.core.needs import Attribution, RelevanceRequest
 from weakspot.core.tasks import Task
 from weakspot.relevance.composites import epsilon_plus
 from weakspot.relevance.propagation import Method, propagation
@@ -27,27 +25,15 @@ class LayerRelevance(Attribution):
     method: Method = field(default_factory=epsilon_plus)
     start: Start | None = None
 
-    def attribute(
-        self,
-        model: nn.Module,
-        forward: Forward,
-        inputs: Tensor,
-        points: Sequence[Point],
-        *,
-        rows: Callable[[Tensor], Tensor] | None,
-        task: Task,
-        targets: Tensor | None = None,
-    ) -> tuple[Tensor, list[Tensor]]:
-        """One watched forward pass, and one backward pass."""
-        start = self.start or default_start(task)
-        wanted = [_asked(point) for point in points]
-        with (
-            torch.enable_grad(),
-            propagation(model, self.method, layers=wanted, conservation=False, forward=forward) as trace,
-        ):
-            outputs = forward(trace.watch(inputs))
-        relevance = trace.relevance(outputs, start=start, rows=rows)
-        return relevance.outputs, [relevance.layers[_caught(point)] for point in points]
+    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
+        """One forward pass under observation, and one backward pass."""
+        start = self.start or default_start(request.task)
+        layers = [_asked(point) for point in request.points]
+        watched = propagation(request.model, self.method, layers=layers, conservation=False, forward=request.forward)
+        with torch.enable_grad(), watched as trace:
+            outputs = request.forward(trace.watch(request.inputs))
+        relevance = trace.relevance(outputs, start=start, rows=request.rows)
+        return relevance.outputs, [relevance.layers[_caught(point)] for point in request.points]
 
 
 def default_start(task: Task) -> Start:
