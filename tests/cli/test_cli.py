@@ -358,7 +358,7 @@ WRONG = {
         "subject: {model: 'MODULE:net', classes: none.txt}\n" + DATA,
         "cannot read the class names from .*none.txt: No such file",
     ),
-    "no data": (SUBJECT + "data: {test: nowhere}\nask: {neuron_coverage: }", ":2: .*nowhere is no folder"),
+    "no data": (SUBJECT + "data: {test: nowhere}\nask: {neuron_coverage: }", ":2: .*nowhere is not a folder"),
     "no npz": (SUBJECT + "data: {test: none.npz}\nask: {neuron_coverage: }", "cannot read .*none.npz"),
     "no array": (
         SUBJECT + "data: {test: {path: data.npz, inputs: images}}\nask: {neuron_coverage: }",

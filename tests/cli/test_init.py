@@ -377,7 +377,7 @@ def test_labels_need_to_know_what_the_outputs_are(weakspot, place, tmp_path):
     [
         (["--model", "nowhere:net", "--test", "test"], "cannot import 'nowhere'"),
         (["--model", "PLACE:Colors", "--test", "test"], "has no 'Colors': did you mean 'Colours'?"),
-        (["--model", "PLACE:Colours", "--test", "nowhere"], "is no folder"),
+        (["--model", "PLACE:Colours", "--test", "nowhere"], "is not a folder"),
         (
             ["--model", "PLACE:Colours", "--test", "test", "--arguments", "{scal: 1}"],
             "cannot be called with {'scal': 1}",
