@@ -6,7 +6,7 @@ python examples/attacks.py
 from weakspot import Subject, examine
 from weakspot.attacks import Attacked, Bim, CarliniWagner, Fgsm, GaussianNoise, Jsma, RelevantNoise, Together
 from weakspot.core.source import limited
-from weakspot.coverage.neurons import NeuronCoverage
+from weakspot.coverage.neuron_probes import NeuronCoverage
 from weakspot.data import digits
 
 ATTACKS = {

@@ -35,10 +35,9 @@ from weakspot import Plan, Run, Step
 from weakspot.attacks import Attack, Attacked, Bim, CarliniWagner, Fgsm, GaussianNoise, Jsma, RelevantNoise, Together
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import Source, limited
-from weakspot.coverage.importance import ImportanceDrivenCoverage
-from weakspot.coverage.neurons import KMultisection, NeuronCoverage
+from weakspot.coverage.importance_probes import ImportanceDrivenCoverage
+from weakspot.coverage.neuron_probes import KMultisection, NeuronCoverage, TopNeurons
 from weakspot.coverage.surprise_probes import DistanceSurpriseCoverage, LikelihoodSurpriseCoverage
-from weakspot.coverage.topk import TopNeurons
 
 NEURONS = (6, 8, 10, 12)
 TABLE_3 = ("original", "S", "DI")

@@ -30,7 +30,7 @@ from measuring import SHARED, machine
 from weakspot import Subject, examine
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import Source
-from weakspot.coverage.traces import LayerTraces
+from weakspot.coverage.trace_probes import LayerTraces
 from weakspot.data.sources import ArraySource
 from weakspot.robustness import SquaredError
 

@@ -35,8 +35,8 @@ from weakspot.attacks.attack import Case as Batch
 from weakspot.attacks.noise import random_pixels
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import limited
-from weakspot.coverage.importance import NeuronImportance
-from weakspot.coverage.traces import LayerTraces
+from weakspot.coverage.importance_probes import NeuronImportance
+from weakspot.coverage.trace_probes import LayerTraces
 from weakspot.relevance import Output, Winner, deep_importance, relevance
 
 TABLE_2 = {

@@ -32,7 +32,8 @@ def examined(name: str, images: int) -> tuple[Finding, Finding]:
             "pool": (stored["x_test"][images : 2 * images], stored["y_test"][images : 2 * images]),
         }
     data = {split: ArraySource(*own, channels="last") for split, own in parts.items()}
-    asked = steps({"criteria": CRITERIA, "baseline": False, "select": {"from": "pool"}})
+    agreement = {"most_inputs": None}
+    asked = steps({"criteria": CRITERIA, "baseline": False, "agreement": agreement, "select": {"from": "pool"}})
     with tempfile.TemporaryDirectory() as folder:
         run = Run.create(Path(folder) / "run")
         Plan.of(asked).run(Subject(net, classes=10, scores="logits"), data, run)

@@ -24,10 +24,10 @@ from measuring import SHARED, architectures, interleaved, machine, write
 from weakspot import Finding, Probe, Rows, Subject, Tap, examine
 from weakspot.core.observation import Observation
 from weakspot.core.sections import section_numbers
-from weakspot.coverage.choosing import greedy_order
-from weakspot.coverage.neurons import add_to_histogram
-from weakspot.coverage.reach import Bits
-from weakspot.coverage.topk import leading
+from weakspot.coverage.metrics_ranking import greedy_order
+from weakspot.coverage.metrics_top_neurons import leading
+from weakspot.coverage.neuron_probes import add_to_histogram
+from weakspot.coverage.reached_targets import Bits
 from weakspot.data.sources import ArraySource
 
 SECTIONS, TOP, THRESHOLD, BATCH, BAR = 1000, 3, 0.5, 128, 20

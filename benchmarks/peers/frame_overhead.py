@@ -22,7 +22,7 @@ from weakspot.core.job import Job
 from weakspot.core.progress import Silent
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Recorder
-from weakspot.coverage.neurons import KMultisection, NeuronCoverage
+from weakspot.coverage.neuron_probes import KMultisection, NeuronCoverage
 from weakspot.data.sources import ArraySource
 
 BATCH = 128

@@ -29,7 +29,7 @@ def measured(images: int) -> tuple[float, int]:
     from safetensors.torch import load_file
 
     from weakspot import Plan, Run, Step, Subject
-    from weakspot.coverage.importance import ImportanceDrivenCoverage
+    from weakspot.coverage.importance_probes import ImportanceDrivenCoverage
     from weakspot.data.sources import ArraySource
 
     torch.set_num_threads(2)

@@ -30,7 +30,7 @@ from weakspot.core.job import Job
 from weakspot.core.observation import Batch, Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.subject import Subject
-from weakspot.coverage.neurons import NeuronCoverage
+from weakspot.coverage.neuron_probes import NeuronCoverage
 from weakspot.data.sources import ArraySource
 from weakspot.engines import RayEngine
 from weakspot.engines.simulation import Costs, simulate

@@ -10,7 +10,7 @@ from weakspot import ExecutionOptions, Plan, Run, Step, Subject, examine
 from weakspot.core.errors import SubjectError
 from weakspot.core.finite_check import FiniteCheck, finite_rows
 from weakspot.core.sections import section_numbers
-from weakspot.coverage.neurons import ActivationRanges, KMultisection, NeuronCoverage
+from weakspot.coverage.neuron_probes import ActivationRanges, KMultisection, NeuronCoverage
 from weakspot.data.sources import ArraySource
 
 

@@ -14,7 +14,7 @@ from weakspot.core import speed
 from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.core.inference_options import disagreement
 from weakspot.core.speed import try_inference_options
-from weakspot.coverage.neurons import NeuronCoverage
+from weakspot.coverage.neuron_probes import NeuronCoverage
 from weakspot.data.sources import ArraySource
 
 

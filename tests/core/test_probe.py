@@ -178,7 +178,7 @@ def test_names_are_words():
 
     assert HTTPServer2Probe.name() == "http_server2_probe"
     assert Tally.name() == "tally"
-    from weakspot.coverage.neurons import NeuronCoverage
+    from weakspot.coverage.neuron_probes import NeuronCoverage
 
     assert NeuronCoverage.name() == "coverage.neuron_coverage"
 

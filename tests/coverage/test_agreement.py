@@ -6,11 +6,12 @@ from scipy.stats import spearmanr
 
 from weakspot import Plan, Run, Subject, examine
 from weakspot.core.errors import ConfigError
+from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.source import Subset, limited
-from weakspot.coverage.agreement import CriteriaAgreement, random_subsets, spearman_matrix
-from weakspot.coverage.neurons import ActivationRanges, KMultisection, NeuronCoverage
+from weakspot.coverage.agreement_probes import CriteriaAgreement
+from weakspot.coverage.metrics_agreement import drawn_inputs, random_subsets, spearman_matrix
+from weakspot.coverage.neuron_probes import ActivationRanges, KMultisection, NeuronCoverage, TopNeurons
 from weakspot.coverage.room import steps
-from weakspot.coverage.topk import TopNeurons
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
 
@@ -74,9 +75,38 @@ def test_criteria_with_a_target_per_input_take_part(subject, tmp_path):
     assert all(0 < measured[name] < 1 for name in ("idc", "dsc", "lsc"))
 
 
+def test_of_many_inputs_some_are_drawn_in_whatever_order_they_come(subject, ranges):
+    source, options = digits.test(), {"sections": 8, "subsets": 20, "most_inputs": 50, "ranges": ranges}
+    finding = examine(subject, source, [CriteriaAgreement(**options)])[0]
+    backwards = Subset(source, range(len(source.ids))[::-1])
+    again = examine(subject, backwards, [CriteriaAgreement(**options)])[0]
+    np.testing.assert_allclose(again.table["mean"].to_numpy(), finding.table["mean"].to_numpy(), rtol=1e-5)
+    assert finding.summary["inputs"].value == 50
+    assert finding.summary["inputs"].about == f"samples examined, drawn at random from {len(source.ids)} (most_inputs)"
+    drawn = drawn_inputs(source.ids, 50, 0)
+    alone = Subset.named(source, sorted(drawn))
+    same = examine(subject, alone, [CriteriaAgreement(**{**options, "most_inputs": None})])[0]
+    np.testing.assert_allclose(same.table["mean"].to_numpy(), finding.table["mean"].to_numpy(), rtol=1e-5)
+    assert finding.summary["subsets"].about == "random subsets of 5 inputs each"
+
+
+def test_only_the_drawn_inputs_are_looked_at(subject, ranges):
+    probe = CriteriaAgreement(sections=8, subsets=5, most_inputs=7, ranges=ranges)
+    looked_at = []
+    model = subject.model
+    hook = model.register_forward_pre_hook(lambda module, inputs: looked_at.append(len(inputs[0])))
+    try:
+        examine(subject, limited(digits.test(), 200), [probe], execution=ExecutionOptions(batch_size=200))
+    finally:
+        hook.remove()
+    assert 7 in looked_at and 200 not in looked_at
+
+
 def test_bad_options_are_refused(subject, ranges):
     with pytest.raises(ConfigError, match="subsets ≥ 4"):
         CriteriaAgreement(subsets=1, ranges=ranges)
+    with pytest.raises(ConfigError, match="most_inputs is 1: expected 2 or more, or null"):
+        CriteriaAgreement(most_inputs=1, ranges=ranges)
     with pytest.raises(ConfigError, match="size is 50, and there are 10 inputs"):
         examine(subject, limited(digits.test(), 10), [CriteriaAgreement(size=50, ranges=ranges)])
 

@@ -10,9 +10,10 @@ from tests.references import criteria as reference
 from weakspot import Plan, Run, Subject, examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import Subset, limited
-from weakspot.coverage.choosing import NextInputs, errors_found, greedy_order, random_spread, score_order
-from weakspot.coverage.neurons import NeuronCoverage
-from weakspot.coverage.reach import Bits, Cells, one_each
+from weakspot.coverage.metrics_ranking import errors_found, greedy_order, random_spread, score_order
+from weakspot.coverage.neuron_probes import NeuronCoverage
+from weakspot.coverage.ranking_probes import NextInputs
+from weakspot.coverage.reached_targets import Bits, Cells, one_each
 from weakspot.coverage.room import steps
 from weakspot.data import digits
 
@@ -31,15 +32,13 @@ def test_lazy_greedy_is_plain_greedy(bits, seed, some_covered):
 
 def test_greedy_over_cells_is_greedy_over_their_bits():
     numbers = np.random.default_rng(1).integers(0, 6, (200, 9)).astype(np.int16)
-    target = np.array([-1, 0, 1, 2, 3, -1])
     bits = np.zeros((200, 9, 4), dtype=bool)
     for place, neuron in np.ndindex(200, 9):
         if 1 <= numbers[place, neuron] <= 4:
             bits[place, neuron, numbers[place, neuron] - 1] = True
     flat = bits.reshape(200, -1)
-    cells = Cells(numbers, target)
+    cells = Cells(numbers, 4)
     assert cells.targets == 36
-    np.testing.assert_array_equal(cells.counts(), flat.sum(0))
     assert greedy_order(cells).order.tolist() == reference.greedy(flat, np.zeros(36, dtype=bool), range(200))[0]
 
 
@@ -59,9 +58,42 @@ def test_greedy_counts_few_gains_anew():
 def test_shares_are_shapley_values():
     generator = np.random.default_rng(3)
     bits = generator.random((6, 12)) < 0.5
-    shares = Bits.of(bits).shares()
+    shares = Bits.of(bits).shares(np.arange(6))
     assert shares.sum() == pytest.approx(bits.any(0).sum())
     np.testing.assert_allclose(shares, reference.shapley(bits, generator), atol=0.1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    arrays.arrays(np.int16, st.tuples(st.integers(1, 30), st.integers(1, 12)), elements=st.integers(0, 6)),
+    st.integers(0, 2**32),
+)
+def test_cells_are_counted_as_sets_are(numbers, seed):
+    generator = np.random.default_rng(seed)
+    places = generator.permutation(len(numbers))[: generator.integers(1, len(numbers) + 1)]
+    targets = [reference.cell_targets(row, 5) for row in numbers[places]]
+    cells = Cells(numbers, 5)
+    assert cells.covered_by(places) == len(set.union(*targets))
+    np.testing.assert_allclose(cells.shares(places), reference.shares(targets), rtol=1e-12)
+    bits = np.zeros((len(numbers), cells.targets), dtype=bool)
+    bits[cells.entries(np.arange(len(numbers)))] = True
+    assert Bits.of(bits).covered_by(places) == cells.covered_by(places)
+    np.testing.assert_allclose(Bits.of(bits).shares(places), cells.shares(places), rtol=1e-12)
+
+
+def test_many_neurons_are_counted_in_blocks(monkeypatch):
+    numbers = np.random.default_rng(5).integers(0, 6, (20, 300)).astype(np.int16)
+    bits = np.random.default_rng(6).random((20, 300)) < 0.1
+    places = np.arange(3, 18)
+    whole = [
+        Cells(numbers, 4).covered_by(places),
+        Cells(numbers, 4).shares(places),
+        Bits.of(bits).shares(places),
+    ]
+    monkeypatch.setattr("weakspot.coverage.reached_targets._BLOCK_BYTES", 5000)
+    assert Cells(numbers, 4).covered_by(places) == whole[0]
+    np.testing.assert_allclose(Cells(numbers, 4).shares(places), whole[1], rtol=1e-12)
+    np.testing.assert_allclose(Bits.of(bits).shares(places), whole[2], rtol=1e-12)
 
 
 def test_a_target_each():

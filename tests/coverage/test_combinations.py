@@ -12,7 +12,7 @@ from weakspot.coverage import (
     nearest_inputs,
     optimal_clusters_1d,
 )
-from weakspot.coverage.combinations import reached_combinations
+from weakspot.coverage.metrics_combinations import reached_combinations
 
 
 @pytest.mark.parametrize("clusters", [2, 3])

@@ -10,7 +10,8 @@ from sklearn.metrics import roc_auc_score
 from weakspot import Subject, examine
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.source import limited
-from weakspot.coverage.confidence import Confidence, deep_gini, entropy, margin, max_softmax
+from weakspot.coverage.confidence_probes import Confidence
+from weakspot.coverage.metrics_confidence import deep_gini, entropy, margin, max_softmax
 from weakspot.data import digits
 
 

@@ -10,9 +10,9 @@ from tests.references import criteria as reference
 from weakspot import Plan, Run, Subject, examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import Subset, limited
-from weakspot.coverage.neurons import ActivationRanges, KMultisection, NeuronCoverage
+from weakspot.coverage.metrics_top_neurons import inputs_per_pattern, leading_neurons, pattern_words
+from weakspot.coverage.neuron_probes import ActivationRanges, KMultisection, NeuronCoverage, TopNeurons
 from weakspot.coverage.room import steps
-from weakspot.coverage.topk import TopNeurons, inputs_per_pattern, leading_neurons, pattern_words
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
 

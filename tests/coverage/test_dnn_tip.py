@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from weakspot.core.sections import section_numbers
-from weakspot.coverage.choosing import errors_found, greedy_order
-from weakspot.coverage.neurons import add_to_histogram
-from weakspot.coverage.reach import Bits
-from weakspot.coverage.topk import leading_neurons
+from weakspot.coverage.metrics_ranking import errors_found, greedy_order
+from weakspot.coverage.metrics_top_neurons import leading_neurons
+from weakspot.coverage.neuron_probes import add_to_histogram
+from weakspot.coverage.reached_targets import Bits
 
 peer = pytest.importorskip("dnn_tip.neuron_coverage", reason="needs the peer: pip install dnn-tip")
 WIDTHS = [7, 4, 12]

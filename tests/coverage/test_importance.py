@@ -9,9 +9,9 @@ from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import Subset, limited
 from weakspot.coverage import importance_driven_coverage
-from weakspot.coverage.importance import ImportanceDrivenCoverage, NeuronImportance
-from weakspot.coverage.neurons import NeuronCoverage
-from weakspot.coverage.traces import LayerTraces
+from weakspot.coverage.importance_probes import ImportanceDrivenCoverage, NeuronImportance
+from weakspot.coverage.neuron_probes import NeuronCoverage
+from weakspot.coverage.trace_probes import LayerTraces
 from weakspot.data import digits
 from weakspot.data.images import enlarged, png, strip
 from weakspot.data.sources import ArraySource

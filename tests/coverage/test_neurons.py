@@ -8,7 +8,7 @@ from tests.references import coverage as reference
 from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.core.sections import section_numbers
 from weakspot.core.source import Subset, limited
-from weakspot.coverage.neurons import ActivationRanges, KMultisection, NeuronCoverage
+from weakspot.coverage.neuron_probes import ActivationRanges, KMultisection, NeuronCoverage
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
 

@@ -10,12 +10,12 @@ from tests.references import surprise as reference
 from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import limited
-from weakspot.coverage import distance_surprise, likelihood_surprise, nearest, surprise_buckets
-from weakspot.coverage.nearest import nearest_in_class
+from weakspot.coverage import distance_surprise, likelihood_surprise, metrics_nearest, surprise_buckets
+from weakspot.coverage.metrics_nearest import nearest_in_class
+from weakspot.coverage.metrics_surprise import likelihood_surprise_of
 from weakspot.coverage.room import steps
-from weakspot.coverage.surprise import likelihood_surprise_of
 from weakspot.coverage.surprise_probes import DistanceSurpriseCoverage, LikelihoodSurpriseCoverage
-from weakspot.coverage.traces import LayerTraces
+from weakspot.coverage.trace_probes import LayerTraces
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
 
@@ -49,8 +49,8 @@ def made_up(neurons, *, whole=False, train=60, test=25, classes=3, seed=0):
 @pytest.mark.parametrize("neurons", [1, 3, 7, 40])
 @pytest.mark.parametrize("whole", [False, True])
 def test_distance_surprise_agrees_with_the_reference(neurons, whole, monkeypatch):
-    monkeypatch.setattr(nearest, "QUERIES", 4)
-    monkeypatch.setattr(nearest, "REFERENCES", 7)
+    monkeypatch.setattr(metrics_nearest, "QUERIES", 4)
+    monkeypatch.setattr(metrics_nearest, "REFERENCES", 7)
     train, classes, test, predicted = made_up(neurons, whole=whole and neurons > 3)
     expected = reference.distance_surprise(train.astype(float), classes, test.astype(float), predicted)
     np.testing.assert_allclose(distance_surprise(train, classes, test, predicted), expected, rtol=1e-12)

@@ -7,8 +7,7 @@ from torch import nn
 
 from weakspot import Subject, examine, kernels
 from weakspot.core import taps
-from weakspot.coverage.neurons import NeuronCoverage
-from weakspot.coverage.topk import TopNeurons
+from weakspot.coverage.neuron_probes import NeuronCoverage, TopNeurons
 from weakspot.data.sources import ArraySource
 
 from .conftest import DEVICE

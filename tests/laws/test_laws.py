@@ -47,7 +47,7 @@ SMALL_FIT = {"sampling": SMALL_LESIONS, "epochs": 2, "folds": 2, "hidden": 4}
 SMALL = {
     "k_multisection": {"sections": 7},
     "next_inputs": {"sections": 7},
-    "criteria_agreement": {"sections": 7, "subsets": 8},
+    "criteria_agreement": {"sections": 7, "subsets": 8, "most_inputs": 30},
     "neighbour_accuracy": {"looks": 6},
     "neighbour_tolerance": {"looks": 6},
     "weak_detector": SMALL_DETECTOR,

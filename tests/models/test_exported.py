@@ -11,7 +11,7 @@ from torch.export import Dim, export, save
 from tests.models.nets import net
 from weakspot import Subject, examine
 from weakspot.core.errors import ConfigError, SubjectError
-from weakspot.coverage.neurons import NeuronCoverage
+from weakspot.coverage.neuron_probes import NeuronCoverage
 from weakspot.data.sources import ArraySource
 from weakspot.models import load_exported
 
@@ -54,7 +54,7 @@ def test_its_layers_are_those_of_the_model(archives, images):
 
 
 def test_questions_about_layers_and_relevance_get_the_same_answers(archives):
-    from weakspot.coverage.importance import NeuronImportance
+    from weakspot.coverage.importance_probes import NeuronImportance
 
     source = ArraySource(np.random.default_rng(0).random((12, 3, 9, 9), dtype=np.float32))
     probes = [NeuronCoverage(), NeuronImportance(layers="all")]

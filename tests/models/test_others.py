@@ -12,7 +12,7 @@ import torch
 
 from weakspot import Subject, examine
 from weakspot.core.errors import SubjectError
-from weakspot.coverage.neurons import NeuronCoverage
+from weakspot.coverage.neuron_probes import NeuronCoverage
 from weakspot.data.sources import ArraySource
 
 SOURCE = ArraySource(np.random.default_rng(0).random((6, 3, 32, 32), dtype=np.float32), np.arange(6) % 4)

@@ -70,3 +70,13 @@ def shapley(bits, generator, orders=4000):
             total[place] += (bits[place] & ~covered).sum()
             covered |= bits[place]
     return total / orders
+
+
+def cell_targets(numbers, each):
+    """The targets (neuron, cell) of one input; cells 0 and each + 1 are none."""
+    return {(neuron, int(number)) for neuron, number in enumerate(numbers) if 1 <= number <= each}
+
+
+def shares(targets):
+    """Σ over an input's targets of 1/(inputs that have it); a set of targets per input."""
+    return [sum(1 / sum(target in others for others in targets) for target in own) for own in targets]

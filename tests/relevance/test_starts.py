@@ -11,10 +11,12 @@ from weakspot.relevance import (
     Epsilon,
     ForClass,
     GradientTimesInput,
+    IntegratedGradients,
     Output,
     Region,
     Winner,
     Worst,
+    epsilon_plus,
     propagation,
     relevance,
 )
@@ -133,3 +135,26 @@ def test_outputs_that_do_not_come_from_the_watched_inputs_are_an_error():
         outputs = model(x)
     with pytest.raises(SubjectError, match=r"expected inputs with floating-point numbers, watched.*got none"):
         trace.relevance(outputs)
+
+
+@pytest.mark.parametrize("method", [epsilon_plus(), GradientTimesInput(), IntegratedGradients(steps=4)])
+def test_without_the_inputs_the_way_back_ends_at_the_layers(method, monkeypatch):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3)).eval()
+    x, shapes, grad = torch.rand(7, 6), [], torch.autograd.grad
+
+    def watched(outputs, inputs, *args, **options):
+        shapes.extend(tuple(target.shape) for target in inputs)
+        return grad(outputs, inputs, *args, **options)
+
+    monkeypatch.setattr(torch.autograd, "grad", watched)
+    whole = relevance(model, x, method=method, layers=["2", "3:input"])
+    assert (7, 6) in shapes
+    shapes.clear()
+    with propagation(model, method, layers=["2", "3:input"], conservation=False) as trace:
+        outputs = model(trace.watch(x))
+    part = trace.relevance(outputs, to_inputs=False)
+    assert (7, 4) in shapes and (7, 6) not in shapes
+    assert part.input is None and part.conservation is None
+    for name, values in whole.layers.items():
+        torch.testing.assert_close(part.layers[name], values, rtol=0, atol=0)

@@ -47,9 +47,9 @@ def test_calibrated_probabilities_are_reliable(scored):
 
 
 def test_reliability_counts_every_input_once():
-    told = reliability([0.0, 0.05, 0.5, 1.0], [False, True, True, True])
-    assert told.inputs.sum() == 4 and told.inputs[0] == 2 and told.inputs[-1] == 1
-    assert np.isnan(told.said[3])
+    curve = reliability([0.0, 0.05, 0.5, 1.0], [False, True, True, True])
+    assert curve.inputs.sum() == 4 and curve.inputs[0] == 2 and curve.inputs[-1] == 1
+    assert np.isnan(curve.probability[3])
 
 
 def test_scaling_refuses_what_does_not_fit():

@@ -63,7 +63,7 @@ def test_detection_of_nothing() -> None:
 
 def test_cost_effectiveness_by_hand() -> None:
     curve = cost_effectiveness([4, 3, 2, 1], [True, False, True, False])
-    assert curve.found.tolist() == [0, 0.5, 0.5, 1, 1]
+    assert curve.found_share.tolist() == [0, 0.5, 0.5, 1, 1]
     assert curve.optimal.tolist() == [0, 0.5, 1, 1, 1]
     assert curve.random.tolist() == [0, 0.25, 0.5, 0.75, 1]
     # trapezoids of width 1/4: 1/16 + 2/16 + 3/16 + 4/16
@@ -80,14 +80,14 @@ def test_ties_count_as_the_mean_of_their_orders(truth: list[bool], score: list[i
     for order in permutations(range(5)):
         if all(score[i] >= score[j] for i, j in pairwise(order)):
             curves.append(np.append(0, np.cumsum(np.array(truth)[list(order)])) / 2)
-    np.testing.assert_allclose(cost_effectiveness(score, truth).found, np.mean(curves, axis=0))
+    np.testing.assert_allclose(cost_effectiveness(score, truth).found_share, np.mean(curves, axis=0))
 
 
 @given(scored_truths)
 def test_no_order_beats_the_optimal_one(pair: tuple[np.ndarray, np.ndarray]) -> None:
     assume(pair[1].any())
     curve = cost_effectiveness(*pair)
-    assert (curve.found <= curve.optimal + 1e-12).all()
+    assert (curve.found_share <= curve.optimal + 1e-12).all()
     assert curve.area <= curve.optimal_area + 1e-12
 
 

@@ -272,8 +272,8 @@ def _curve_arrays(study: Study, prefix: str = "") -> dict[str, Array]:
     for what, ranking in (("confusion", study.confusion_ranking), ("bias", study.bias_ranking)):
         if ranking is not None and ranking.curve is not None:
             curve = ranking.curve
-            points = np.unique(np.linspace(0, curve.found.size - 1, CURVE_POINTS).round().astype(np.int64))
-            lines = {"cost": curve.cost, "found": curve.found, "optimal": curve.optimal}
+            points = np.unique(np.linspace(0, curve.found_share.size - 1, CURVE_POINTS).round().astype(np.int64))
+            lines = {"cost": curve.cost, "found": curve.found_share, "optimal": curve.optimal}
             arrays |= {f"{prefix}{what}_{name}": values[points] for name, values in lines.items()}
     return arrays
 

@@ -144,4 +144,5 @@ def _row_bytes(job: Job) -> int:
 
 def _state_bytes(job: Job) -> int:
     folders = [job.shard_folder(index, 0) for index in range(len(job.probes))]
-    return sum(array.nbytes for folder in folders for array in read_state(folder).values())
+    states = [array for folder in folders for array in read_state(folder).values()]
+    return sum(8 * array.size if array.dtype.kind == "i" else array.nbytes for array in states)  # as it is in memory

@@ -97,8 +97,7 @@ def _try_shard(job: Job, shard: Shard, advance: Callable[[int], None]) -> None:
             writer.finish()
         for probe, folder in zip(probes, folders, strict=True):
             with writing(folder):
-                state = {name: _narrow(values) for name, values in probe.state().items()}
-                np.savez(folder / STATE, **state)  # type: ignore[arg-type]
+                np.savez(folder / STATE, **probe.state())  # type: ignore[arg-type]
                 seal(folder)
 
 
@@ -182,15 +181,6 @@ def _do_damaged_again(job: Job, index: int, engine: Engine | None, progress: Pro
 
 
 def read_state(folder: Path) -> dict[str, np.ndarray]:
-    """What a probe made of one shard, whole numbers in 64 bits again."""
+    """What a probe made of one shard."""
     with open_plain(folder / STATE, links=False) as file, np.load(file, allow_pickle=False) as stored:
-        return {
-            name: values.astype(np.int64) if values.dtype.kind == "i" else values for name, values in stored.items()
-        }
-
-
-def _narrow(values: np.ndarray) -> np.ndarray:
-    """Whole numbers in the smallest type that holds them: counts over one shard are small."""
-    if values.dtype.kind != "i" or not values.size:
-        return values
-    return values.astype(np.result_type(np.min_scalar_type(values.min()), np.min_scalar_type(values.max()), np.int8))
+        return dict(stored)

@@ -20,7 +20,7 @@ from weakspot.core.options import checked, refuse_unknown
 from weakspot.core.outputs import Outputs
 from weakspot.core.rows import RowTable, RowWriter
 from weakspot.core.source import Source
-from weakspot.core.state import declared
+from weakspot.core.state import declared, narrowed
 from weakspot.core.step import Step
 from weakspot.core.taps import Tap
 from weakspot.core.tasks import TASKS, Task
@@ -166,13 +166,13 @@ class Probe(ABC):
         return {entry.name: canonical(getattr(self, entry.name)) for entry in fields(self)}  # type: ignore[arg-type]
 
     def state(self) -> dict[str, np.ndarray]:
-        """The state as arrays."""
-        return {name: getattr(self, name).cpu().numpy() for name in declared(type(self))}
+        """The state as arrays, whole numbers in as few bits as they need."""
+        return {name: narrowed(getattr(self, name)).cpu().numpy() for name in declared(type(self))}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over a state."""
         for name, array in state.items():
-            setattr(self, name, torch.from_numpy(np.array(array)))
+            setattr(self, name, torch.from_numpy(np.array(array, dtype=np.int64 if array.dtype.kind == "i" else None)))
 
     @classmethod
     @cache

@@ -52,8 +52,9 @@ class Sum(State):
 
     @staticmethod
     def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """first + second."""
-        return np.asarray(first + second)
+        """first + second; whole numbers in 64 bits."""
+        whole = first.dtype.kind == "i" and second.dtype.kind == "i"
+        return np.asarray(np.add(first, second, dtype=np.int64 if whole else None))
 
 
 class Min(State):
@@ -87,6 +88,19 @@ class LogicalOr(State):
     def merge(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """First or second."""
         return np.asarray(np.logical_or(first, second))
+
+
+def narrowed(values: Tensor) -> Tensor:
+    """Whole numbers in the smallest type that holds them: counts over a part of the data are small, and there are many.
+
+    >>> narrowed(torch.tensor([0, 200])).dtype, narrowed(torch.tensor([0, 100])).dtype
+    (torch.int16, torch.int8)
+    """
+    if values.dtype != torch.int64 or not values.numel():
+        return values
+    low, high = (int(end) for end in torch.aminmax(values))
+    types = (torch.int8, torch.int16, torch.int32)
+    return values.to(next((t for t in types if torch.iinfo(t).min <= low and high <= torch.iinfo(t).max), torch.int64))
 
 
 def declared(probe: "type[Probe]") -> dict[str, State]:

@@ -49,7 +49,7 @@ def coverage_estimates(
 ) -> dict[str, Estimate]:
     """The estimates of one criterion, their names beginning with `prefix`; `of` says in words what its targets are."""
     every, half = counts.size if targets is None else targets, max(1, inputs // 2)
-    told = {
+    estimates = {
         "coverage": Estimate(
             int(np.count_nonzero(counts)) / every, about=f"share of the {of} that at least one input reaches"
         ),
@@ -61,22 +61,22 @@ def coverage_estimates(
     if baseline is not None:
         number = baseline.summary["inputs"].value
         about = f"share that {number} training inputs, drawn at random, reach"
-        told["coverage_of_training"] = Estimate(baseline.summary[f"{prefix}coverage"].value, about=about)
+        estimates["coverage_of_training"] = Estimate(baseline.summary[f"{prefix}coverage"].value, about=about)
     about = f"share of the {of} that more inputs of the same kind would still reach (Chao2)"
-    told["unseen"] = unseen_estimate(unseen_targets(counts, inputs, targets=targets), about, of=every)
-    return {f"{prefix}{name}": estimate for name, estimate in told.items()}
+    estimates["unseen"] = unseen_estimate(unseen_targets(counts, inputs, targets=targets), about, of=every)
+    return {f"{prefix}{name}": estimate for name, estimate in estimates.items()}
 
 
-def unseen_estimate(found: UnseenTargets, about: str, *, of: int = 1) -> Estimate:
+def unseen_estimate(unseen: UnseenTargets, about: str, *, of: int = 1) -> Estimate:
     """The unseen, or their share `of` so many; none where nothing is known of them.
 
     Without an interval where the estimate is 0, since its variance is then no measure of doubt.
     """
-    if np.isnan(found.unseen):
+    if np.isnan(unseen.unseen):
         return Estimate(None, about=f"{about}: not known from fewer than two inputs")
-    if not found.variance:
-        return Estimate(found.unseen / of, about=about)
-    return Estimate(found.unseen / of, found.low / of, found.high / of, found.confidence, about)
+    if not unseen.variance:
+        return Estimate(unseen.unseen / of, about=about)
+    return Estimate(unseen.unseen / of, unseen.low / of, unseen.high / of, unseen.confidence, about)
 
 
 def coverage_arrays(counts: np.ndarray, inputs: int, *, targets: int | None = None) -> dict[str, np.ndarray]:
@@ -84,6 +84,11 @@ def coverage_arrays(counts: np.ndarray, inputs: int, *, targets: int | None = No
     sizes = saturation_sizes(inputs)
     curve = expected_coverage(counts, inputs, sizes, targets=targets)
     return {"counts": counts, "curve_size": sizes, "curve_coverage": curve}
+
+
+def smallest_type(counts: np.ndarray) -> np.ndarray:
+    """The counts in the smallest type that holds them: there may be a thousand for every neuron."""
+    return counts.astype(np.min_scalar_type(int(counts.max())))
 
 
 def layer_columns(covered: np.ndarray, layout: Layout) -> dict[str, Any]:
@@ -117,7 +122,7 @@ def with_classes(samples: int, rows: Sequence[Tensor]) -> Tensor:
     """The number of all samples, then of those predicted as each class asked for, int64, (1 + classes,)."""
     if not rows:
         return torch.tensor([samples])
-    return torch.stack([torch.full((), samples, device=rows[0].device), *(own.sum() for own in rows)])
+    return torch.stack([torch.full((), samples, device=rows[0].device), *(of_class.sum() for of_class in rows)])
 
 
 def class_parts(
@@ -131,12 +136,13 @@ def class_parts(
         return {}, {}, {}
     summary = {
         f"coverage, predicted {name}": Estimate(
-            float((own > 0).mean()), about=f"by the {number} inputs predicted as {name} alone"
+            float((reached_by > 0).mean()), about=f"by the {number} inputs predicted as {name} alone"
         )
-        for name, own, number in zip(classes, counts, inputs.tolist(), strict=True)
+        for name, reached_by, number in zip(classes, counts, inputs.tolist(), strict=True)
     }
     reached = (counts > 0).reshape(len(classes), layout.neurons, -1).mean(2)
     columns = {
-        f"coverage, predicted {name}": _layer_shares(own, layout) for name, own in zip(classes, reached, strict=True)
+        f"coverage, predicted {name}": _layer_shares(reached_by, layout)
+        for name, reached_by in zip(classes, reached, strict=True)
     }
     return summary, columns, {"class_counts": counts, "class_inputs": inputs}

@@ -24,9 +24,9 @@ def holes(run: Chosen) -> Response:
     """Combinations that training inputs reach and no test input does, with the training inputs that show them."""
     finding = run.finding(HOLES)
     media = media_of(finding)
-    found: dict[str, Any] = {"about": finding.about, "finding": HOLES, "split": None, "pictures": None, "holes": []}
+    page: dict[str, Any] = {"about": finding.about, "finding": HOLES, "split": None, "pictures": None, "holes": []}
     if "hole_combination" not in finding.arrays:
-        return as_json(found)
+        return as_json(page)
     combinations = array_in(finding, "hole_combination", "iu", (None, None))
     count = len(combinations)
     nearest = array_in(finding, "hole_nearest_id", "U", (count, None))
@@ -46,14 +46,14 @@ def holes(run: Chosen) -> Response:
         for number in range(count)
     ]
     pictures = None if split is None else pictures_of(run, split).described()
-    return as_json({**found, "split": split, "pictures": pictures, "holes": listed})
+    return as_json({**page, "split": split, "pictures": pictures, "holes": listed})
 
 
 def _nearest(ids: np.ndarray, far: np.ndarray, places: np.ndarray) -> list[dict[str, Any]]:
     together = zip(ids.tolist(), numbers(far), places.tolist(), strict=True)
     return [
-        {"id": name, "distance": distance, "position": None if place < 0 else place}
-        for name, distance, place in together
+        {"id": name, "distance": distance, "position": None if position < 0 else position}
+        for name, distance, position in together
         if name
     ]
 
@@ -63,7 +63,7 @@ def _where(run: RunReader, ids: np.ndarray) -> tuple[str | None, np.ndarray]:
     best: str | None = None
     places = np.full(ids.shape, -1)
     for split in sampled_splits(run):
-        found = sample_table(run, split).places(ids.ravel()).reshape(ids.shape)
-        if (found >= 0).sum() > (places >= 0).sum():
-            best, places = split, found
+        positions = sample_table(run, split).places(ids.ravel()).reshape(ids.shape)
+        if (positions >= 0).sum() > (places >= 0).sum():
+            best, places = split, positions
     return best, places

@@ -10,13 +10,12 @@ from weakspot.core.probe import Probe
 from weakspot.core.selection import Selection, read_selection
 from weakspot.core.source import like
 from weakspot.core.step import Step
-from weakspot.coverage.agreement import CriteriaAgreement
-from weakspot.coverage.choosing import NextInputs
-from weakspot.coverage.confidence import Confidence
-from weakspot.coverage.importance import ImportanceDrivenCoverage
-from weakspot.coverage.neurons import KMultisection, NeuronCoverage
+from weakspot.coverage.agreement_probes import CriteriaAgreement
+from weakspot.coverage.confidence_probes import Confidence
+from weakspot.coverage.importance_probes import ImportanceDrivenCoverage
+from weakspot.coverage.neuron_probes import KMultisection, NeuronCoverage, TopNeurons
+from weakspot.coverage.ranking_probes import NextInputs
 from weakspot.coverage.surprise_probes import DistanceSurpriseCoverage, LikelihoodSurpriseCoverage
-from weakspot.coverage.topk import TopNeurons
 
 CRITERIA: dict[str, type[Probe]] = {
     "nc": NeuronCoverage,

@@ -13,10 +13,10 @@ from weakspot.core.class_names import class_names
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.step import Step
-from weakspot.coverage import outputs as declared
+from weakspot.coverage import finding_outputs as declared
 from weakspot.coverage.counting import coverage_arrays, coverage_summary
-from weakspot.coverage.surprise import distance_surprise, likelihood_surprise_of, surprise_buckets
-from weakspot.coverage.traces import LayerTraces, Traces
+from weakspot.coverage.metrics_surprise import distance_surprise, likelihood_surprise_of, surprise_buckets
+from weakspot.coverage.trace_probes import LayerTraces, Traces
 
 _ALIKE = 1e-4
 """How far two traces of one input may lie apart, relative to the larger: batches round differently."""
@@ -60,7 +60,7 @@ class SurpriseCoverage(LayerTraces):
     def finish(self) -> Finding:
         """Coverage of the buckets, over all inputs and by class, and the surprise of each input."""
         test, training = Traces.of_rows(self.traces.read()), Traces.of_finding(self.training)
-        scores, told, arrays = self.scores(training, test, same_inputs(test, training))
+        scores, details, arrays = self.scores(training, test, same_inputs(test, training))
         bucket = surprise_buckets(scores, upper=self.upper, buckets=self.buckets, lower=self.lower)
         counts = np.bincount(bucket[bucket >= 0], minlength=self.buckets)
         predicted = test.classes.get("prediction")
@@ -69,7 +69,7 @@ class SurpriseCoverage(LayerTraces):
             summary={
                 **coverage_summary(counts, test.count, baseline=self.baseline),
                 **self._spread(scores),
-                **told,
+                **details,
                 **self._asked_classes(by_class),
             },
             table={
@@ -105,14 +105,14 @@ class SurpriseCoverage(LayerTraces):
                 f"classes were asked for, and a {self.setting.task} subject has none: leave the option out"
             )
         names = class_names(self.setting.classes, len(by_class["class_inputs"])) if by_class else []
-        told = {}
+        summary = {}
         for name in map(str, self.classes):
             if name not in names:
                 raise ConfigError(f"no class is called {name!r}: there are {', '.join(names[:20])}")
             number = names.index(name)
             about = f"by the {by_class['class_inputs'][number]} inputs predicted as {name} alone"
-            told[f"coverage, predicted {name}"] = Estimate(float(by_class["class_coverage"][number]), about=about)
-        return told
+            summary[f"coverage, predicted {name}"] = Estimate(float(by_class["class_coverage"][number]), about=about)
+        return summary
 
 
 def same_inputs(test: Traces, training: Traces) -> np.ndarray:
@@ -120,16 +120,16 @@ def same_inputs(test: Traces, training: Traces) -> np.ndarray:
 
     The same id is not enough, since both may simply be numbered: the traces must agree too.
     """
-    place = np.minimum(np.searchsorted(training.ids, test.ids), training.count - 1)
-    named_alike = np.flatnonzero(training.ids[place] == test.ids)
-    found = np.full(test.count, -1)
+    match = np.minimum(np.searchsorted(training.ids, test.ids), training.count - 1)
+    named_alike = np.flatnonzero(training.ids[match] == test.ids)
+    places = np.full(test.count, -1)
     for block in np.array_split(named_alike, max(1, len(named_alike) // 4096)):
-        one, other = test.values[test.order[block]], training.values[training.order[place[block]]]
+        one, other = test.values[test.order[block]], training.values[training.order[match[block]]]
         near = np.abs(one - other).max(1, initial=0) <= _ALIKE * np.maximum(np.abs(one), np.abs(other)).max(
             1, initial=0
         )
-        found[block[near]] = place[block[near]]
-    return found
+        places[block[near]] = match[block[near]]
+    return places
 
 
 class DistanceSurpriseCoverage(SurpriseCoverage):
@@ -156,9 +156,9 @@ class DistanceSurpriseCoverage(SurpriseCoverage):
         self, training: Traces, test: Traces, leave_out: np.ndarray
     ) -> tuple[np.ndarray, dict[str, Estimate], dict[str, np.ndarray]]:
         """DSA of each test input."""
-        train, known = training.of_class("prediction"), test.of_class("prediction")
-        scores = distance_surprise(training.in_order(), train, test.in_order(), known, leave_out=leave_out)
-        never = int((~np.isin(known, train)).sum())
+        train, predicted = training.of_class("prediction"), test.of_class("prediction")
+        scores = distance_surprise(training.in_order(), train, test.in_order(), predicted, leave_out=leave_out)
+        never = int((~np.isin(predicted, train)).sum())
         about = "inputs of classes that no training input is predicted as: their surprise is infinite"
         return scores, {"unknown_class": Estimate(never, about=about)}, {}
 
@@ -189,18 +189,20 @@ class LikelihoodSurpriseCoverage(SurpriseCoverage):
         self, training: Traces, test: Traces, leave_out: np.ndarray
     ) -> tuple[np.ndarray, dict[str, Estimate], dict[str, np.ndarray]]:
         """LSA of each test input, and what was made of each class's covariance."""
-        found = likelihood_surprise_of(
+        surprise = likelihood_surprise_of(
             training.in_order(),
             training.classes.get("prediction"),
             test.in_order(),
             test.classes.get("prediction"),
             leave_out=leave_out,
         )
-        names = class_names(self.setting.classes, 1 + max(found.densities)) if training.classes else ["all inputs"]
-        singular = [names[number] for number, own in found.densities.items() if own.singular and own.directions]
-        none = [names[number] for number, own in found.densities.items() if not own.directions]
-        told = {
-            "neurons": Estimate(len(found.neurons), about="neurons that vary enough to be taken into account"),
+        names = class_names(self.setting.classes, 1 + max(surprise.densities)) if training.classes else ["all inputs"]
+        singular = [
+            names[number] for number, density in surprise.densities.items() if density.singular and density.directions
+        ]
+        none = [names[number] for number, density in surprise.densities.items() if not density.directions]
+        summary = {
+            "neurons": Estimate(len(surprise.neurons), about="neurons that vary enough to be taken into account"),
             "singular": Estimate(
                 len(singular), about=f"densities taken in the directions that vary only{_of(singular)}"
             ),
@@ -208,13 +210,13 @@ class LikelihoodSurpriseCoverage(SurpriseCoverage):
                 len(none), about=f"classes with no training inputs that differ: surprise is infinite{_of(none)}"
             ),
         }
-        densities = sorted(found.densities.items())
+        densities = sorted(surprise.densities.items())
         arrays = {
             "density_class": np.array([number for number, _ in densities]),
-            "density_inputs": np.array([own.inputs for _, own in densities]),
-            "density_directions": np.array([own.directions for _, own in densities]),
+            "density_inputs": np.array([density.inputs for _, density in densities]),
+            "density_directions": np.array([density.directions for _, density in densities]),
         }
-        return found.scores, told, arrays
+        return surprise.scores, summary, arrays
 
 
 def _of(names: Sequence[str], most: int = 10) -> str:

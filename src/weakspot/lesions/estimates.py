@@ -86,8 +86,8 @@ def reliability_arrays(probability: np.ndarray, wrong: np.ndarray) -> dict[str, 
         return {}
     curve = reliability(probability, wrong)
     return {
-        "reliability_predicted": curve.said,
-        "reliability_observed": curve.found,
+        "reliability_predicted": curve.probability,
+        "reliability_observed": curve.frequency,
         "reliability_lesions": curve.inputs,
     }
 

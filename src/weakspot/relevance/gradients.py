@@ -106,18 +106,19 @@ class PathTrace(GradientTrace):
         totals = [torch.zeros_like(target) for target in targets]
         previous: tuple[list[Tensor], list[Tensor]] | None = None
         for step in range(self._method.steps + 1):
-            values, slopes = self._point(step / self._method.steps, weights)
+            values, slopes = self._point(step / self._method.steps, weights, len(targets))
             if previous is not None:
                 pieces = zip(totals, previous[0], values, previous[1], slopes, strict=True)
                 totals = [total + (g0 + g1) / 2 * (a1 - a0) for total, a0, a1, g0, g1 in pieces]
             previous = values, slopes
         return totals
 
-    def _point(self, position: float, weights: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Values and gradients of all targets at one point of the path."""
+    def _point(self, position: float, weights: Tensor, count: int) -> tuple[list[Tensor], list[Tensor]]:
+        """Values and gradients of the targets at one point of the path: the last so many, the layers stand last."""
         baseline = self._method.baseline
         start = [torch.as_tensor(baseline).to(leaf).expand_as(leaf) for leaf in self._leaves]
         points = iter([torch.lerp(b, leaf.detach(), position) for b, leaf in zip(start, self._leaves, strict=True)])
-        outputs, targets = self._again(map_tensors(self._inputs, lambda _: next(points)))
+        outputs, everything = self._again(map_tensors(self._inputs, lambda _: next(points)))
+        targets = everything[len(everything) - count :]
         slopes = gradients(outputs, targets, weights)
         return [target.detach() for target in targets], slopes

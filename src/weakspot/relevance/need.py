@@ -26,13 +26,13 @@ class LayerRelevance(Attribution):
     start: Start | None = None
 
     def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
-        """One forward pass under observation, and one backward pass."""
+        """One forward pass under observation, and one backward pass as far as the layers."""
         start = self.start or default_start(request.task)
         layers = [_asked(point) for point in request.points]
         watched = propagation(request.model, self.method, layers=layers, conservation=False, forward=request.forward)
         with torch.enable_grad(), watched as trace:
             outputs = request.forward(trace.watch(request.inputs))
-        relevance = trace.relevance(outputs, start=start, rows=request.rows)
+        relevance = trace.relevance(outputs, start=start, rows=request.rows, to_inputs=False)
         return relevance.outputs, [relevance.layers[_caught(point)] for point in request.points]
 
 

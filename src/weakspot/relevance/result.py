@@ -16,8 +16,8 @@ class Relevance:
     """Relevance of the inputs and of inner layers, per element; rows that were not asked for are zero.
 
     `outputs` is what the model returned, `start` the relevance each sample began with, `input` has the structure of
-    the inputs, and `layers` maps ``name`` to the relevance of the layer's output and ``name:input`` to that of its
-    input.
+    the inputs (None where it was not asked for), and `layers` maps ``name`` to the relevance of the layer's output and
+    ``name:input`` to that of its input.
     """
 
     outputs: Any

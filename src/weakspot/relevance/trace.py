@@ -40,11 +40,14 @@ class Trace(ABC):
         with torch._C.DisableTorchFunction(), torch.enable_grad():
             return map_tensors(inputs, enter)
 
-    def relevance(self, outputs: Tensor, *, start: Start | None = None, rows: Rows = None) -> Relevance:
+    def relevance(
+        self, outputs: Tensor, *, start: Start | None = None, rows: Rows = None, to_inputs: bool = True
+    ) -> Relevance:
         """Relevance for the outputs that `start` chooses, of all samples or of the marked `rows`.
 
-        `rows` is a boolean mask (N,), or a function from the outputs to one. Call it once, after the block: it frees
-        what was kept of the forward pass.
+        `rows` is a boolean mask (N,), or a function from the outputs to one. Without `to_inputs` the way back ends at
+        the first of the layers asked for, and there is no relevance of the inputs. Call it once, after the block: it
+        frees what was kept of the forward pass.
         """
         self.taps.check()
         if not self._leaves:
@@ -54,16 +57,17 @@ class Trace(ABC):
             )
         explained = self.logits(outputs)
         weights = (start or Winner()).weights(explained.detach()) * _mask(rows, outputs.detach())
-        attributed = self._attribute(explained, weights, self.targets())
+        targets = self.targets() if to_inputs else list(self.taps.caught.values())
+        attributed = self._attribute(explained, weights, targets)
         values = iter(attributed)
-        inputs = map_tensors(self._inputs, lambda _: next(values))
+        inputs = map_tensors(self._inputs, lambda _: next(values)) if to_inputs else None
         begun = weights * explained.detach()
         result = Relevance(
             outputs=outputs.detach(),
             start=begun.flatten(1).sum(1) if begun.dim() > 1 else begun,
             input=inputs,
             layers=dict(zip(self.taps.caught, values, strict=True)),
-            conservation=self._conservation(begun, attributed[: len(self._leaves)]),
+            conservation=self._conservation(begun, attributed[: len(self._leaves)]) if to_inputs else None,
         )
         self._leaves.clear()
         self.taps.caught.clear()
@@ -121,7 +125,7 @@ class RuleTrace(Trace):
 def gradients(outputs: Tensor, targets: Sequence[Tensor], start: Tensor) -> list[Tensor]:
     """What reaches each target from the start; zero where nothing does."""
     reachable = [target for target in targets if target.requires_grad]
-    flowing = iter(torch.autograd.grad(outputs, reachable, start, allow_unused=True))
+    flowing = iter(torch.autograd.grad(outputs, reachable, start, allow_unused=True) if reachable else ())
     values = [next(flowing) if target.requires_grad else None for target in targets]
     return [torch.zeros_like(t) if v is None else v.detach() for v, t in zip(values, targets, strict=True)]
 

@@ -231,4 +231,7 @@ def reliability_arrays(outputs: Sequence[MethodOutput], weak: np.ndarray) -> dic
     Each array has shape (3, bins).
     """
     curves = {output.method: reliability(output.score, weak) for output in outputs if output.probability}
-    return {f"{name}_reliability": np.stack([c.said, c.found, c.inputs.astype(float)]) for name, c in curves.items()}
+    return {
+        f"{name}_reliability": np.stack([c.probability, c.frequency, c.inputs.astype(float)])
+        for name, c in curves.items()
+    }

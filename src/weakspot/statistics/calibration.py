@@ -59,32 +59,32 @@ def brier_score(probability: ArrayLike, truth: ArrayLike) -> float:
 
 
 class Reliability(NamedTuple):
-    """What was said and what was so, in bins of equal width."""
+    """Predicted probabilities and how often they came true, in bins of equal width."""
 
-    said: Floats
+    probability: Floats
     """Mean probability of each bin, NaN where it is empty."""
-    found: Floats
+    frequency: Floats
     """Share of true ones in each bin."""
     inputs: NDArray[np.int64]
 
     @property
     def error(self) -> float:
-        """Expected calibration error: mean over the inputs of |said − found| of their bin."""
+        """Expected calibration error: mean over the inputs of |probability − frequency| of their bin."""
         filled = self.inputs > 0
-        gaps = np.abs(self.said[filled] - self.found[filled])
+        gaps = np.abs(self.probability[filled] - self.frequency[filled])
         return float(gaps @ self.inputs[filled] / self.inputs.sum())
 
 
 def reliability(probability: ArrayLike, truth: ArrayLike, *, bins: int = 10) -> Reliability:
     """The reliability diagram of some probabilities, in `bins` bins of equal width.
 
-    >>> told = reliability([0.1, 0.1, 0.9, 0.9], [False, False, True, False], bins=2)
-    >>> told.said.round(2).tolist(), told.found.tolist(), round(told.error, 2)
+    >>> curve = reliability([0.1, 0.1, 0.9, 0.9], [False, False, True, False], bins=2)
+    >>> curve.probability.round(2).tolist(), curve.frequency.tolist(), round(curve.error, 2)
     ([0.1, 0.9], [0.0, 0.5], 0.25)
     """
-    p, right = np.asarray(probability, dtype=np.float64), np.asarray(truth, dtype=np.float64)
-    place = np.minimum((p * bins).astype(np.int64), bins - 1)
-    count = np.bincount(place, minlength=bins)
+    p, true = np.asarray(probability, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    bin_of = np.minimum((p * bins).astype(np.int64), bins - 1)
+    count = np.bincount(bin_of, minlength=bins)
     with np.errstate(invalid="ignore"):
-        said, found = (np.bincount(place, values, bins) / count for values in (p, right))
-    return Reliability(said, found, count)
+        mean, frequency = (np.bincount(bin_of, values, bins) / count for values in (p, true))
+    return Reliability(mean, frequency, count)

@@ -145,7 +145,7 @@ def correlation_interval(correlation: ArrayLike, number: int, *, confidence: flo
 
 
 LEAST_RESAMPLED = 5
-"""Below so many, resampling tells too little of chance to give an interval: of one it has no width at all."""
+"""Below so many, resampling gives no useful interval: of one it has no width at all."""
 
 
 def too_few_to_resample(count: int, what: str) -> str:

@@ -53,8 +53,8 @@ def average_precision(score: ArrayLike, truth: ArrayLike) -> float:
     if not truth.any():
         return float("nan")
     order, ends = _ties(-score)
-    found = np.append(0, np.cumsum(truth[order]))[ends]
-    return float(np.diff(found) @ (found[1:] / ends[1:])) / float(found[-1])
+    hits = np.append(0, np.cumsum(truth[order]))[ends]
+    return float(np.diff(hits) @ (hits[1:] / ends[1:])) / float(hits[-1])
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Detection:
 def detection(reported: ArrayLike, truth: ArrayLike) -> Detection:
     """Compares a report with the truth, entry by entry.
 
-    >>> found = detection([True, True, False, False], [True, False, True, False])
-    >>> found.precision, found.recall, found.f1, found.by_chance
+    >>> scores = detection([True, True, False, False], [True, False, True, False])
+    >>> scores.precision, scores.recall, scores.f1, scores.by_chance
     (0.5, 0.5, 0.5, 1.0)
     """
     reported, truth = (np.asarray(values, dtype=np.bool_) for values in _checked_pair(reported, truth))
@@ -114,7 +114,7 @@ def detection(reported: ArrayLike, truth: ArrayLike) -> Detection:
 class CostEffectiveness:
     """Share of the true ones found against the share inspected, best-ranked first."""
 
-    found: Floats
+    found_share: Floats
     """Share of the true ones found after inspecting k of n, k = 0 … n."""
     true: int
     """How many of the n are true."""
@@ -122,7 +122,7 @@ class CostEffectiveness:
     @property
     def cost(self) -> Floats:
         """Share inspected, k/n."""
-        return np.linspace(0, 1, self.found.size)
+        return np.linspace(0, 1, self.found_share.size)
 
     @property
     def random(self) -> Floats:
@@ -132,17 +132,17 @@ class CostEffectiveness:
     @property
     def optimal(self) -> Floats:
         """What the best possible order finds: every true one first."""
-        return np.minimum(np.arange(self.found.size) / self.true, 1)
+        return np.minimum(np.arange(self.found_share.size) / self.true, 1)
 
     @cached_property
     def area(self) -> float:
-        """AUCEC, the area under `found`; ½ for a random order."""
-        return float(np.trapezoid(self.found, dx=1 / (self.found.size - 1)))
+        """AUCEC, the area under `found_share`; ½ for a random order."""
+        return float(np.trapezoid(self.found_share, dx=1 / (self.found_share.size - 1)))
 
     @property
     def optimal_area(self) -> float:
         """AUCEC of the best possible order, 1 − true/2n."""
-        return 1 - self.true / (2 * (self.found.size - 1))
+        return 1 - self.true / (2 * (self.found_share.size - 1))
 
     @property
     def gain(self) -> float:
@@ -152,7 +152,8 @@ class CostEffectiveness:
     @property
     def shortfall(self) -> float:
         """Share of the best possible area that is missing, 1 − area/optimal."""
-        missing = np.trapezoid(self.optimal - self.found, dx=1 / (self.found.size - 1))  # exactly 0 where nothing is
+        step = 1 / (self.found_share.size - 1)
+        missing = np.trapezoid(self.optimal - self.found_share, dx=step)  # exactly 0 where nothing is
         return float(missing) / self.optimal_area
 
 
@@ -162,18 +163,18 @@ def cost_effectiveness(score: ArrayLike, truth: ArrayLike) -> CostEffectiveness:
     Among equal scores the order says nothing, so the curve is straight there: its mean over all their orders.
 
     >>> curve = cost_effectiveness([0.9, 0.8, 0.1, 0.1], [True, False, True, False])
-    >>> curve.found.tolist(), curve.area, curve.optimal_area
+    >>> curve.found_share.tolist(), curve.area, curve.optimal_area
     ([0.0, 0.5, 0.5, 0.75, 1.0], 0.5625, 0.75)
     """
     score, truth = _checked_scores(score, truth)
     if not truth.any():
         raise DataError("expected at least one true entry to find, got none; there is no curve without errors.")
     order, ends = _ties(-score)
-    found = np.append(0, np.cumsum(truth[order])).astype(np.float64)
-    if ends.size < found.size:
-        found = np.interp(np.arange(found.size), ends, found[ends])
-    true = int(found[-1])
-    return CostEffectiveness(np.divide(found, true, out=found), true)
+    hits = np.append(0, np.cumsum(truth[order])).astype(np.float64)
+    if ends.size < hits.size:
+        hits = np.interp(np.arange(hits.size), ends, hits[ends])
+    true = int(hits[-1])
+    return CostEffectiveness(np.divide(hits, true, out=hits), true)
 
 
 def _ties(values: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

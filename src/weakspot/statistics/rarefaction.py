@@ -16,6 +16,8 @@ from weakspot.core.errors import DataError
 
 _LOG_OF_NOTHING = 746.0
 """exp(−746) is 0 in float64: beyond it a target is covered for certain."""
+_BLOCK = 1 << 20
+"""Counts that are looked at together; they may be in a narrow type, and are widened block by block."""
 
 
 def expected_coverage(
@@ -40,15 +42,15 @@ def expected_coverage(
     >>> expected_coverage([1, 0], inputs=2, sizes=[0, 1, 2])  # one of two targets, reached by one of two inputs
     array([0.  , 0.25, 0.5 ])
     """
-    counts, subset_sizes = _checked_counts(counts, inputs), np.asarray(sizes)
+    subset_sizes = np.asarray(sizes)
     if subset_sizes.dtype.kind not in "iu" or subset_sizes.min() < 0 or subset_sizes.max() > inputs:
         raise DataError(
             f"expected subset sizes that are whole numbers between 0 and {inputs} (the number of inputs), "
             f"got {subset_sizes.min()} to {subset_sizes.max()} ({subset_sizes.dtype}); leave out the others."
         )
-    targets_with = np.bincount(counts)
+    targets_with = _targets_with(counts, inputs)
     curve = [_covered(targets_with, inputs, int(size)) for size in subset_sizes.flat]
-    return np.array(curve, dtype=np.float64).reshape(subset_sizes.shape) / _all_targets(counts, targets)
+    return np.array(curve, dtype=np.float64).reshape(subset_sizes.shape) / _all_targets(targets_with, targets)
 
 
 def _covered(targets_with: NDArray[np.int64], inputs: int, size: int) -> float:
@@ -107,10 +109,10 @@ def unseen_targets(
     >>> estimate.seen, round(estimate.unseen, 2)  # 0.9 · 4² / (2·2)
     (7, 3.6)
     """
-    counts = _checked_counts(counts, inputs)
-    _, once, twice = (int(number) for number in np.bincount(counts, minlength=3)[:3])
-    seen = int(np.count_nonzero(counts))
-    left = _all_targets(counts, targets) - seen
+    targets_with = _targets_with(counts, inputs)
+    _, once, twice = (int(number) for number in np.pad(targets_with, (0, 3))[:3])
+    seen = int(targets_with[1:].sum())
+    left = _all_targets(targets_with, targets) - seen
     if inputs < 2 and left:
         return UnseenTargets(seen, np.nan, np.nan, np.nan, np.nan, confidence)
     unseen, variance = _chao2(once, twice, seen, (inputs - 1) / inputs)
@@ -139,24 +141,27 @@ def _log_normal_interval(estimate: float, variance: float, confidence: float) ->
     return float(estimate / factor), float(estimate * factor)
 
 
-def _all_targets(counts: NDArray[np.int64], targets: int | None) -> int:
+def _all_targets(targets_with: NDArray[np.int64], targets: int | None) -> int:
+    counted = int(targets_with.sum())
     if targets is None:
-        return counts.size
-    if targets < counts.size:
-        raise DataError(f"expected {counts.size} targets or more, as many as there are counts, got {targets}")
+        return counted
+    if targets < counted:
+        raise DataError(f"expected {counted} targets or more, as many as there are counts, got {targets}")
     return targets
 
 
-def _checked_counts(counts: ArrayLike, inputs: int) -> NDArray[np.int64]:
-    """Counts as one flat integer array, refused if they cannot come from that many inputs."""
+def _targets_with(counts: ArrayLike, inputs: int) -> NDArray[np.int64]:
+    """How many targets have each count 0, 1, 2, …; counts are refused if they cannot come from that many inputs."""
     flat = np.asarray(counts).ravel()
     if not flat.size:
         raise DataError("expected the count of at least one target, got none; choose layers that have neurons.")
     if flat.dtype.kind not in "iub":
         raise DataError(f"expected whole numbers of inputs per target, got {flat.dtype}; pass counts, not shares.")
-    if flat.min() < 0 or flat.max() > inputs:
+    low, high = int(flat.min()), int(flat.max())
+    if low < 0 or high > inputs:
         raise DataError(
-            f"expected counts between 0 and {inputs} (the number of inputs), got {flat.min()} to {flat.max()}; "
+            f"expected counts between 0 and {inputs} (the number of inputs), got {low} to {high}; "
             "count every input at most once per target."
         )
-    return flat.astype(np.int64, copy=False)
+    blocks = (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK))
+    return np.asarray(sum(np.bincount(block.astype(np.int64), minlength=high + 1) for block in blocks))

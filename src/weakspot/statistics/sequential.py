@@ -109,19 +109,19 @@ class Operation(NamedTuple):
 def operation(rule: StoppingRule, share: float) -> Operation:
     """What a rule does where each trial succeeds with chance `share`, exactly: every path is followed.
 
-    >>> said = operation(certain_rule(3, 0.5), 1.0)
-    >>> said.at_most, said.trials
+    >>> outcome = operation(certain_rule(3, 0.5), 1.0)
+    >>> outcome.at_most, outcome.trials
     (0.0, 2.0)
     """
-    alive, said, trials = np.zeros(rule.total + 2), 0.0, 0.0
+    alive, at_most, trials = np.zeros(rule.total + 2), 0.0, 0.0
     alive[0] = 1.0
     for used in range(1, rule.total + 1):
         trials += float(alive.sum())
         alive = alive * (1 - share) + np.append(0, alive[:-1]) * share
         stop, below = rule.verdicts(np.arange(len(alive)), used)
-        said += float(alive[below].sum())
+        at_most += float(alive[below].sum())
         alive = np.where(stop, 0.0, alive)
-    return Operation(said, trials)
+    return Operation(at_most, trials)
 
 
 def all_trials(total: int, threshold: float, share: float) -> float:

@@ -13,10 +13,10 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
 from weakspot.core.taps import Layers, Tap
-from weakspot.coverage import outputs as declared
+from weakspot.coverage import finding_outputs as declared
 
 By = Literal["prediction", "target"]
-"""Which class an input belongs to: the one the subject answers, or the true one."""
+"""Which class an input belongs to: the predicted one, or the true one."""
 
 
 class LayerTraces(Probe):

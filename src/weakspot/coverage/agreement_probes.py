@@ -4,8 +4,7 @@ Published work finds little correlation between coverage and the faults that a t
 fixed (Harel-Canada et al. 2020, `harelcanada2020`). So it is measured here, for the model and the data at hand.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,61 +12,13 @@ from numpy.typing import NDArray
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.rows import RowTable, id_order
-from weakspot.coverage import outputs as declared
-from weakspot.coverage.confidence import UNCERTAINTY
-from weakspot.coverage.footprints import Footprints
-from weakspot.coverage.reach import Cells, Reach
+from weakspot.coverage import finding_outputs as declared
+from weakspot.coverage.footprint_probes import Footprints
+from weakspot.coverage.metrics_agreement import Floats, Measured, drawn_inputs, random_subsets, subset_coverage
+from weakspot.coverage.metrics_confidence import UNCERTAINTY
+from weakspot.coverage.reached_targets import Cells, Reach
 from weakspot.estimates import interval_estimate
-from weakspot.statistics import auroc, auroc_interval, correlation_interval, percentile_interval, spearman
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What random subsets of equal size and single inputs show, one column per measure."""
-
-    subsets: dict[str, Floats]
-    """Coverage, mean uncertainty, errors or distinct confusions of each subset."""
-    inputs: dict[str, Floats]
-    """What each input contributes to the coverage of all, or how unsure the model is of it."""
-    wrong: NDArray[np.bool_] | None
-    """Which inputs are answered wrongly; none where that is not known."""
-
-    @cached_property
-    def between_subsets(self) -> Floats:
-        """Spearman's correlation of every two measures over the subsets; NaN where one is constant."""
-        return spearman_matrix(self.subsets)
-
-    @cached_property
-    def between_inputs(self) -> Floats:
-        """The same over the inputs."""
-        return spearman_matrix(self.inputs)
-
-
-def spearman_matrix(columns: dict[str, Floats]) -> Floats:
-    """Spearman's rank correlation of every two columns; NaN where one is constant.
-
-    >>> spearman_matrix({"a": np.array([1.0, 2, 3]), "b": np.array([3.0, 2, 1])}).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
-    """
-    values = list(columns.values())
-    matrix = np.empty((len(values), len(values)))
-    for first, column in enumerate(values):
-        for second in range(first, len(values)):
-            matrix[first, second] = matrix[second, first] = spearman(column, values[second])
-    return matrix
-
-
-def random_subsets(inputs: int, size: int, subsets: int, seed: int) -> list[NDArray[np.int64]]:
-    """Random subsets of equal size, each drawn without replacement."""
-    generator = np.random.default_rng(seed)
-    return [generator.permutation(inputs)[:size] for _ in range(subsets)]
-
-
-def subset_coverage(reach: Reach, subsets: list[NDArray[np.int64]]) -> Floats:
-    """Share of the targets that each subset reaches."""
-    return np.array([reach.covered_by(places) / reach.targets for places in subsets])
+from weakspot.statistics import auroc, auroc_interval, correlation_interval, percentile_interval
 
 
 class CriteriaAgreement(Footprints):
@@ -76,7 +27,7 @@ class CriteriaAgreement(Footprints):
     Many random subsets of the inputs, all of one size so that size explains nothing, are measured by every criterion
     and by the errors they contain, as Harel-Canada et al. 2020 and others do; Spearman's correlation says whether
     subsets that cover more also find more. Distinct confusions (a class taken for another) stand for distinct faults.
-    By input, the contribution to the coverage of all (its Shapley value) is held against being answered wrongly.
+    By input, the contribution to the coverage of all (its Shapley value) is compared with being predicted incorrectly.
 
     threshold: of neuron coverage.
     sections: k of k-multisection coverage.
@@ -84,7 +35,8 @@ class CriteriaAgreement(Footprints):
     layers: "all" convolutions and linears, "penultimate", names or patterns.
     ranges: the Finding of `ActivationRanges` over the training data.
     subsets: how many to draw.
-    size: inputs of each subset; by default a tenth of them.
+    size: inputs of each subset; by default a tenth of those examined.
+    most_inputs: examine at most so many inputs, drawn at random; None for all. So the cost does not grow with the data.
     seed: of the draws.
     idc: the Finding of `ImportanceDrivenCoverage` over the same inputs, to be compared too.
     lsc: the Finding of `LikelihoodSurpriseCoverage` over them.
@@ -95,6 +47,7 @@ class CriteriaAgreement(Footprints):
 
     subsets: int = 300
     size: int | None = None
+    most_inputs: int | None = 1000
     seed: int = 0
     idc: Finding | None = None
     lsc: Finding | None = None
@@ -104,6 +57,22 @@ class CriteriaAgreement(Footprints):
         super().__post_init__()
         if self.subsets < 4 or (self.size is not None and self.size < 1):
             raise ConfigError(f"expected subsets ≥ 4 and size ≥ 1, got {self.subsets} and {self.size}")
+        if self.most_inputs is not None and self.most_inputs < 2:
+            raise ConfigError(f"most_inputs is {self.most_inputs}: expected 2 or more, or null for all inputs")
+
+    def wants(self, ids: Sequence[str]) -> list[str] | None:
+        """All inputs, or those drawn where there are too many."""
+        if self.most_inputs is None or len(self.setting.ids) <= self.most_inputs:
+            return None
+        drawn = self._drawn()
+        return [name for name in ids if name in drawn]
+
+    def _drawn(self) -> frozenset[str]:
+        """The inputs to examine, drawn once for all batches of a source."""
+        if self.__dict__.get("_drawn_from") is not self.setting.ids:
+            self._names = frozenset(drawn_inputs(self.setting.ids, self.most_inputs or 0, self.seed))
+            self._drawn_from = self.setting.ids
+        return self._names
 
     def finish(self) -> Finding:
         """The correlations, as a table of the measures and as matrices in its order."""
@@ -116,17 +85,23 @@ class CriteriaAgreement(Footprints):
             "mean": np.array([column.mean() for column in measured.subsets.values()]),
             "low": middle[:, 0],
             "high": middle[:, 1],
-            **{f"with_{name}": matrix[:, place] for place, name in enumerate(names)},
+            **{f"with_{name}": matrix[:, column] for column, name in enumerate(names)},
         }
         return self.finding(
             summary={
                 **({} if errors is None else _with_errors(measured, self.subsets)),
                 "subsets": Estimate(self.subsets, about=f"random subsets of {size} inputs each"),
-                "inputs": Estimate(len(next(iter(measured.inputs.values()))), about="samples examined"),
+                "inputs": Estimate(len(next(iter(measured.inputs.values()))), about=self._examined()),
             },
             table=columns,
             arrays={"spearman_subsets": matrix, "spearman_inputs": measured.between_inputs},
         )
+
+    def _examined(self) -> str:
+        everything = len(self.setting.ids)
+        if self.most_inputs is None or everything <= self.most_inputs:
+            return "samples examined"
+        return f"samples examined, drawn at random from {everything} (most_inputs)"
 
     def _measure(self) -> tuple[Measured, int]:
         """All measures of the subsets and of the inputs, and the size of the subsets."""
@@ -144,43 +119,43 @@ class CriteriaAgreement(Footprints):
             **_errors_in(rows, drawn),
         }
         inputs = {
-            **{name: reach.shares()[order] for name, reach in reaches.items()},
+            **{name: reach.shares(order) for name, reach in reaches.items()},
             **{name: scores[order] for name, scores in unsure.items()},
         }
         return Measured(subsets, inputs, np.asarray(rows["wrong"])[order] if "wrong" in rows else None), size
 
     def _of_others(self, ids: list[str]) -> dict[str, Reach]:
         """What the inputs reach by criteria that were examined on their own."""
-        given = {"idc": (self.idc, "combination"), "lsc": (self.lsc, "bucket"), "dsc": (self.dsc, "bucket")}
+        others = {"idc": (self.idc, "combination"), "lsc": (self.lsc, "bucket"), "dsc": (self.dsc, "bucket")}
         return {
             name: _one_target_each(finding, column, ids)
-            for name, (finding, column) in given.items()
+            for name, (finding, column) in others.items()
             if finding is not None
         }
 
 
 def _errors_in(rows: RowTable, drawn: list[NDArray[np.int64]]) -> dict[str, Floats]:
     """The number of errors, and of distinct confusions, in each subset; nothing where they are not known."""
-    told: dict[str, Floats] = {}
+    errors: dict[str, Floats] = {}
     if "wrong" in rows:
         wrong = np.asarray(rows["wrong"])
-        told["errors"] = np.array([wrong[places].sum() for places in drawn], dtype=np.float64)
+        errors["errors"] = np.array([wrong[places].sum() for places in drawn], dtype=np.float64)
     if "confusion" in rows:
         kind = np.asarray(rows["confusion"])
-        different = [np.unique(own[own >= 0]).size for own in (kind[places] for places in drawn)]
-        told["confusions"] = np.array(different, dtype=np.float64)
-    return told
+        different = [np.unique(kinds[kinds >= 0]).size for kinds in (kind[places] for places in drawn)]
+        errors["confusions"] = np.array(different, dtype=np.float64)
+    return errors
 
 
 def _one_target_each(finding: Finding, column: str, ids: list[str]) -> Reach:
     """The target of each input by a Finding whose table names one, in the order of the ids; −1 stands for none."""
     if finding.table is None:
         raise DataError(f"{finding.name} has no table of inputs; examine again")
-    known = dict(zip(finding.table["id"].to_pylist(), finding.table[column].to_pylist(), strict=True))
-    if missing := [name for name in ids if name not in known]:
+    target = dict(zip(finding.table["id"].to_pylist(), finding.table[column].to_pylist(), strict=True))
+    if missing := [name for name in ids if name not in target]:
         raise DataError(f"{finding.name} knows nothing of {missing[0]!r}: it was asked about other inputs")
-    numbers = np.array([[known[name]] for name in ids], dtype=np.int64)
-    return Cells(numbers + 1, np.arange(-1, max(int(numbers.max()) + 1, 1)))
+    numbers = np.array([[target[name]] for name in ids], dtype=np.int64)
+    return Cells(numbers + 1, max(int(numbers.max()) + 1, 1))
 
 
 def _measure(name: str) -> str:
@@ -191,19 +166,18 @@ def _measure(name: str) -> str:
 def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
     """How each measure goes with the errors: over the subsets, and input by input."""
     wrong = measured.wrong if measured.wrong is not None else np.zeros(0, dtype=np.bool_)
-    found, all_ = int(wrong.sum()), wrong.size
+    errors, all_ = int(wrong.sum()), wrong.size
     names = list(measured.subsets)
-    told = {"errors": Estimate(found, about="inputs answered wrongly")}
+    summary = {"errors": Estimate(errors, about="inputs predicted incorrectly")}
     for name in (name for name in names if name not in ("errors", "confusions")):
         r = float(measured.between_subsets[names.index(name), names.index("errors")])
         about = f"Spearman's, of {_measure(name)} and the errors in a subset"
         if np.isnan(r):
-            told[f"{name}_with_errors"] = Estimate(None, about=f"{about}: one of them never changes")
+            summary[f"{name}_with_errors"] = Estimate(None, about=f"{about}: one of them never changes")
             continue
-        told[f"{name}_with_errors"] = interval_estimate(r, correlation_interval(r, subsets), about)
-    for name, column in measured.inputs.items() if 0 < found < all_ else ():
+        summary[f"{name}_with_errors"] = interval_estimate(r, correlation_interval(r, subsets), about)
+    for name, column in measured.inputs.items() if 0 < errors < all_ else ():
         area = auroc(column, wrong)
-        interval = auroc_interval(area, found, all_ - found)
-        about = f"chance that an input answered wrongly has more {_measure(name)} than one answered rightly (AUROC)"
-        told[f"{name}_by_input"] = interval_estimate(area, interval, about)
-    return told
+        about = f"chance that an incorrectly predicted input has more {_measure(name)} than a correct one (AUROC)"
+        summary[f"{name}_by_input"] = interval_estimate(area, auroc_interval(area, errors, all_ - errors), about)
+    return summary

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.coverage.clusters import Floats, Integers
-from weakspot.coverage.nearest import nearest_in_class, positions
+from weakspot.coverage.metrics_clusters import Floats, Integers
+from weakspot.coverage.metrics_nearest import nearest_in_class, positions
 
 LEAST_VARIANCE = 1e-5
 """Neurons that vary less over the training inputs are left out of densities."""
@@ -49,7 +49,7 @@ def distance_surprise(
     >>> distance_surprise([[0.0], [4.0]], [0, 1], [[1.0], [5.0]], [0, 1]).tolist()
     [0.25, 0.25]
     """
-    train, classes, asked, own = _checked(train_traces, train_predicted, traces, predicted)
+    train, classes, asked, own_classes = _checked(train_traces, train_predicted, traces, predicted)
     if len(np.unique(classes)) < 2:
         raise DataError(
             f"distance-based surprise compares classes, and all training inputs are predicted as class {classes[0]}: "
@@ -59,7 +59,7 @@ def distance_surprise(
     scores = np.empty(len(asked))
     for start in range(0, len(asked), 2 * _BLOCK):
         block = slice(start, start + 2 * _BLOCK)
-        scores[block] = _distance_scores(train, classes, asked[block], own[block], left_out[block])
+        scores[block] = _distance_scores(train, classes, asked[block], own_classes[block], left_out[block])
     return scores
 
 
@@ -71,12 +71,12 @@ def _distance_scores(
     left_out: Integers,
 ) -> Floats:
     to_own = nearest_in_class(train, classes, traces, predicted, same=True, leave_out=left_out)
-    known = to_own.row >= 0
-    chosen, which = np.unique(to_own.row[known], return_inverse=True)
+    has_class = to_own.row >= 0
+    chosen, which = np.unique(to_own.row[has_class], return_inverse=True)
     to_other = nearest_in_class(train, classes, train[chosen], classes[chosen], same=False).distance[which]
     scores = np.full(len(traces), np.inf)
-    alike = np.where(to_own.distance[known] == 0, 1.0, np.inf)
-    scores[known] = np.divide(to_own.distance[known], to_other, out=alike, where=to_other > 0)
+    alike = np.where(to_own.distance[has_class] == 0, 1.0, np.inf)
+    scores[has_class] = np.divide(to_own.distance[has_class], to_other, out=alike, where=to_other > 0)
     return scores
 
 
@@ -150,7 +150,7 @@ def likelihood_surprise_of(
     leave_out: ArrayLike | None = None,
 ) -> LikelihoodSurprise:
     """`likelihood_surprise`, with what was made of each class's covariance."""
-    train, classes, asked, own = _checked(train_traces, train_predicted, traces, predicted)
+    train, classes, asked, own_classes = _checked(train_traces, train_predicted, traces, predicted)
     neurons = np.flatnonzero(_variance(train) >= LEAST_VARIANCE)
     if not len(neurons):
         raise DataError(
@@ -159,8 +159,8 @@ def likelihood_surprise_of(
         )
     left_out = _left_out(leave_out, len(asked))
     scores, densities = np.full(len(asked), np.inf), {}
-    for number in np.unique(np.concatenate([classes, own])).tolist():
-        members, asking = np.flatnonzero(classes == number), np.flatnonzero(own == number)
+    for number in np.unique(np.concatenate([classes, own_classes])).tolist():
+        members, asking = np.flatnonzero(classes == number), np.flatnonzero(own_classes == number)
         kernels = _Kernels(np.asarray(train[members], dtype=np.float64)[:, neurons])
         densities[number] = Density(len(members), kernels.directions, len(neurons))
         for start in range(0, len(asking), _BLOCK):
@@ -232,8 +232,8 @@ def surprise_buckets(scores: ArrayLike, *, upper: float, buckets: int, lower: fl
         raise ConfigError(f"expected buckets ≥ 1 and upper > lower, got {buckets}, {lower} and {upper}")
     values = np.asarray(scores, dtype=np.float64)
     inside = (values > lower) & (values <= upper)
-    place = np.ceil((np.where(inside, values, upper) - lower) / (upper - lower) * buckets).astype(np.int64) - 1
-    return np.where(inside, np.clip(place, 0, buckets - 1), -1)
+    bucket = np.ceil((np.where(inside, values, upper) - lower) / (upper - lower) * buckets).astype(np.int64) - 1
+    return np.where(inside, np.clip(bucket, 0, buckets - 1), -1)
 
 
 def _checked(
@@ -247,17 +247,17 @@ def _checked(
             f"{asked.shape}: take both from the same layers"
         )
     classes = np.zeros(len(train)) if train_predicted is None else np.asarray(train_predicted)
-    own = np.zeros(len(asked)) if predicted is None else np.asarray(predicted)
+    own_classes = np.zeros(len(asked)) if predicted is None else np.asarray(predicted)
     if (
         (train_predicted is None) != (predicted is None)
         or classes.shape != train.shape[:1]
-        or own.shape != asked.shape[:1]
+        or own_classes.shape != asked.shape[:1]
     ):
         raise DataError(
             f"expected one predicted class per trace on both sides, or none on either, got {classes.shape} and "
-            f"{own.shape} for {len(train)} and {len(asked)} traces"
+            f"{own_classes.shape} for {len(train)} and {len(asked)} traces"
         )
-    return train, classes.astype(np.int64), asked, own.astype(np.int64)
+    return train, classes.astype(np.int64), asked, own_classes.astype(np.int64)
 
 
 def _left_out(rows: ArrayLike | None, count: int) -> Integers:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.finding import Estimate, Finding, Picture
+from weakspot.coverage.analysis import Group, Hole, ImportanceStudy
 from weakspot.coverage.counting import saturation_sizes, unseen_estimate
-from weakspot.coverage.importance_study import Group, Hole, ImportanceStudy
-from weakspot.coverage.traces import Traces
+from weakspot.coverage.trace_probes import Traces
 from weakspot.data.images import enlarged, png, strip
 from weakspot.statistics.rarefaction import expected_coverage, unseen_targets
 
@@ -21,9 +21,9 @@ PICTURES = 8
 def summary(study: ImportanceStudy, names: Sequence[str] | None) -> dict[str, Estimate]:
     """Covered share beside that of a random half and of training inputs, the unseen, and what was chosen and why."""
     half = np.array([max(1, study.inputs // 2)])
-    told = {
+    overall = {
         "coverage": Estimate(
-            float(np.mean([group.found.coverage for group in study.groups])),
+            float(np.mean([group.reached.coverage for group in study.groups])),
             about="share of the combinations of clusters that at least one input reaches"
             + (", mean of the classes" if names else ""),
         ),
@@ -46,17 +46,17 @@ def summary(study: ImportanceStudy, names: Sequence[str] | None) -> dict[str, Es
     }
     each = {
         f"coverage, {names[group.number]}": Estimate(
-            group.found.coverage, about=f"of {group.found.targets} combinations, by {len(group.test)} inputs"
+            group.reached.coverage, about=f"of {group.reached.targets} combinations, by {len(group.test)} inputs"
         )
         for group in (study.groups if names else ())
         if names
     }
-    return {**told, **each}
+    return {**overall, **each}
 
 
 def _curve(study: ImportanceStudy, sizes: np.ndarray) -> np.ndarray:
     """Mean over the groups of the expected coverage of random subsets of all inputs."""
-    each = [_expected(own.found.counts, own.found.targets, study.inputs, sizes) for own in study.groups]
+    each = [_expected(group.reached.counts, group.reached.targets, study.inputs, sizes) for group in study.groups]
     return np.asarray(np.mean(each, axis=0))
 
 
@@ -66,7 +66,7 @@ def _expected(counts: np.ndarray, targets: int, inputs: int, sizes: np.ndarray) 
 
 def _of_training(study: ImportanceStudy) -> float:
     size = np.array([min(study.inputs, study.training_inputs)])
-    each = [_expected(own.shown.counts, own.shown.targets, study.training_inputs, size) for own in study.groups]
+    each = [_expected(group.shown.counts, group.shown.targets, study.training_inputs, size) for group in study.groups]
     return float(np.mean(each))
 
 
@@ -84,7 +84,7 @@ def _neurons(study: ImportanceStudy, names: Sequence[str] | None) -> Estimate:
 
 
 def _clusters(study: ImportanceStudy) -> str:
-    counts = [own.count for group in study.groups for own in group.found.clusters]
+    counts = [clusters.count for group in study.groups for clusters in group.reached.clusters]
     if len(study.groups) == 1 and len(counts) <= 12:
         return ", ".join(map(str, counts))
     return f"{min(counts)} to {max(counts)}"
@@ -95,9 +95,9 @@ def input_columns(study: ImportanceStudy, test: Traces, names: Sequence[str] | N
     combination, alike = np.full(test.count, -1), np.zeros(test.count, dtype=np.int64)
     begin = 0
     for group in study.groups:
-        combination[group.test] = begin + group.found.combination_of
-        alike[group.test] = group.found.counts[group.found.combination_of]
-        begin += len(group.found.counts)
+        combination[group.test] = begin + group.reached.combination_of
+        alike[group.test] = group.reached.counts[group.reached.combination_of]
+        begin += len(group.reached.counts)
     columns = {"id": test.ids, "combination": combination, "inputs_alike": alike}
     if names is not None:
         numbers = np.full(test.count, len(names))
@@ -113,28 +113,28 @@ def combination_arrays(study: ImportanceStudy) -> dict[str, np.ndarray]:
     One row of `important`, `centres` and `borders` per group; what a shorter one lacks is −1, 255 or not a number.
     """
     widest = max(len(group.neurons) for group in study.groups)
-    most = max(own.count for group in study.groups for own in group.found.clusters)
+    most = max(clusters.count for group in study.groups for clusters in group.reached.clusters)
     important = np.full((len(study.groups), widest), -1, dtype=np.int64)
     centres = np.full((len(study.groups), widest, most), np.nan)
     borders = np.full((len(study.groups), widest, max(most - 1, 1)), np.nan)
     for row, group in enumerate(study.groups):
         important[row, : len(group.neurons)] = group.neurons
-        for column, own in enumerate(group.found.clusters):
-            centres[row, column, : own.count] = own.centres
-            borders[row, column, : own.count - 1] = own.borders
+        for column, clusters in enumerate(group.reached.clusters):
+            centres[row, column, : clusters.count] = clusters.centres
+            borders[row, column, : clusters.count - 1] = clusters.borders
     sizes = saturation_sizes(study.inputs)
     return {
         "counts": study.counts,
-        "combinations": np.concatenate([_widened(group.found.combinations, widest) for group in study.groups]),
+        "combinations": np.concatenate([_widened(group.reached.combinations, widest) for group in study.groups]),
         "combination_group": np.repeat(
-            [group.number for group in study.groups], [len(group.found.counts) for group in study.groups]
+            [group.number for group in study.groups], [len(group.reached.counts) for group in study.groups]
         ),
         "curve_size": sizes,
         "curve_coverage": _curve(study, sizes),
         "important": important,
         "centres": centres,
         "borders": borders,
-        "coverage_by_group": np.array([group.found.coverage for group in study.groups]),
+        "coverage_by_group": np.array([group.reached.coverage for group in study.groups]),
     }
 
 

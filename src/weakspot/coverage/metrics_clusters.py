@@ -106,12 +106,14 @@ def _described(ordered: Floats, borders: Floats, scores: Mapping[int, float]) ->
 
 def _quantiles(ordered: Floats, counts: Sequence[int]) -> dict[int, Floats]:
     """Borders that leave equally many values on either side; where ties make two equal, there are fewer clusters."""
-    found = {}
+    by_count = {}
     for count in counts:
         borders = np.unique(ordered[(np.arange(1, count) * len(ordered)) // count])
         borders = borders[borders > ordered[0]]
-        found[len(borders) + 1] = borders
-    return {count: borders for count, borders in found.items() if count > 1} or {2: ordered[ordered > ordered[0]][:1]}
+        by_count[len(borders) + 1] = borders
+    return {count: borders for count, borders in by_count.items() if count > 1} or {
+        2: ordered[ordered > ordered[0]][:1]
+    }
 
 
 def _kmeans(ordered: Floats, counts: Sequence[int]) -> dict[int, Floats]:
@@ -210,15 +212,15 @@ def silhouette_1d(values: ArrayLike, labels: ArrayLike) -> float:
     """
     ordered, label, sizes = _labelled(values, labels)
     gaps = np.diff(ordered)
-    own, other = np.zeros(len(ordered)), np.full(len(ordered), np.inf)
+    within, other = np.zeros(len(ordered)), np.full(len(ordered), np.inf)
     for number, size in enumerate(sizes):
         mine = label == number
         distance = _distance_sums(gaps, mine, int(size))
-        own[mine] = distance[mine] / max(size - 1, 1)
+        within[mine] = distance[mine] / max(size - 1, 1)
         np.minimum(other, distance / size, out=other, where=~mine)
-    largest = np.maximum(own, other)
+    largest = np.maximum(within, other)
     counted = (sizes[label] > 1) & (largest > 0)
-    score = np.divide(other - own, largest, out=np.zeros_like(own), where=counted)
+    score = np.divide(other - within, largest, out=np.zeros_like(within), where=counted)
     return float(score.mean())
 
 
@@ -270,16 +272,16 @@ def davies_bouldin_1d(values: ArrayLike, labels: ArrayLike) -> float:
 
 def _labelled(values: ArrayLike, labels: ArrayLike) -> tuple[Floats, Integers, Integers]:
     """The values in order, their labels as 0, 1, … alongside, and how many values each label has."""
-    numbers, given = np.asarray(values, dtype=np.float64), np.asarray(labels)
-    if numbers.ndim != 1 or numbers.shape != given.shape or not np.isfinite(numbers).all():
+    numbers, classes = np.asarray(values, dtype=np.float64), np.asarray(labels)
+    if numbers.ndim != 1 or numbers.shape != classes.shape or not np.isfinite(numbers).all():
         raise DataError(
-            f"expected finite values and as many labels, got shapes {numbers.shape} and {given.shape}: "
+            f"expected finite values and as many labels, got shapes {numbers.shape} and {classes.shape}: "
             "give one label per value"
         )
     if not (np.diff(numbers) >= 0).all():
         order = np.argsort(numbers, kind="stable")
-        numbers, given = numbers[order], given[order]
-    _, label, sizes = np.unique(given, return_inverse=True, return_counts=True)
+        numbers, classes = numbers[order], classes[order]
+    _, label, sizes = np.unique(classes, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         raise DataError(f"an index of clusters compares two labels or more, got {len(sizes)}")
     return numbers, label.reshape(-1), sizes

@@ -10,8 +10,8 @@ import numpy as np
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Finding
-from weakspot.coverage.clusters import Clusters
-from weakspot.coverage.combinations import (
+from weakspot.coverage.metrics_clusters import Clusters
+from weakspot.coverage.metrics_combinations import (
     CombinationCoverage,
     Holes,
     enough_neurons,
@@ -19,7 +19,7 @@ from weakspot.coverage.combinations import (
     nearest_inputs,
     reached_combinations,
 )
-from weakspot.coverage.traces import By, Traces
+from weakspot.coverage.trace_probes import By, Traces
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Group:
     """The important ones, the most important first."""
     reason: str
     """Why so many."""
-    found: CombinationCoverage
+    reached: CombinationCoverage
     shown: CombinationCoverage
     """What the training inputs reach."""
     test: np.ndarray
@@ -83,12 +83,12 @@ class ImportanceStudy:
     @cached_property
     def targets(self) -> int:
         """Combinations of all groups."""
-        return sum(group.found.targets for group in self.groups)
+        return sum(group.reached.targets for group in self.groups)
 
     @cached_property
     def counts(self) -> np.ndarray:
         """Inputs of every combination that is reached, group by group."""
-        return np.concatenate([group.found.counts for group in self.groups])
+        return np.concatenate([group.reached.counts for group in self.groups])
 
 
 def study_importance(training: Traces, test: Traces, importance: Finding, choice: Choice) -> ImportanceStudy:
@@ -101,9 +101,9 @@ def study_importance(training: Traces, test: Traces, importance: Finding, choice
     groups = []
     clusters = _Clusters(training, choice.clusters)
     for number, relevance in _relevances(importance, choice.per_class):
-        own, tested = (_members(traces, number, choice) for traces in (training, test))
-        if len(own):
-            groups.append(_group(number, relevance, own, tested, test, clusters, choice))
+        members, tested = (_members(traces, number, choice) for traces in (training, test))
+        if len(members):
+            groups.append(_group(number, relevance, members, tested, test, clusters, choice))
     if not groups:
         raise DataError("no class has training inputs: importance-driven coverage has nothing to go by")
     mean = np.asarray(importance.arrays["relevance"]) / max(int(importance.summary["inputs"].value or 0), 1)
@@ -143,20 +143,20 @@ class _Clusters:
 def _group(
     number: int,
     relevance: np.ndarray,
-    own: np.ndarray,
+    members: np.ndarray,
     tested: np.ndarray,
     test: Traces,
     clusters: _Clusters,
     choice: Choice,
 ) -> Group:
     order = np.argsort(-relevance, kind="stable")
-    over = own if choice.clusters_per_class else None
-    neurons, reason = _chosen(order, relevance, len(own), lambda some: clusters.of(some, over), choice)
+    over = members if choice.clusters_per_class else None
+    neurons, reason = _chosen(order, relevance, len(members), lambda some: clusters.of(some, over), choice)
     cut = clusters.of(neurons, over)
-    values = clusters.training.columns(neurons)[own]
-    found, shown = reached_combinations(test.columns(neurons)[tested], cut), reached_combinations(values, cut)
-    holes = _holes(missing_combinations(found, shown, choice.holes), cut, values, own, choice.nearest)
-    return Group(number, neurons, reason, found, shown, tested, holes)
+    values = clusters.training.columns(neurons)[members]
+    reached, shown = reached_combinations(test.columns(neurons)[tested], cut), reached_combinations(values, cut)
+    holes = _holes(missing_combinations(reached, shown, choice.holes), cut, values, members, choice.nearest)
+    return Group(number, neurons, reason, reached, shown, tested, holes)
 
 
 def _chosen(
@@ -173,7 +173,7 @@ def _chosen(
                 f"idc: {{neurons: {len(order)}}} or fewer, or 'auto', or another layer"
             )
         return order[: choice.neurons], "as asked for"
-    counts = (clusters(order[place : place + 1])[0].count for place in range(len(order)))
+    counts = (clusters(order[first : first + 1])[0].count for first in range(len(order)))
     enough = enough_neurons(relevance[order], counts, inputs, share=choice.share, inputs_each=choice.inputs_each)
     return order[: enough.count], enough.reason
 
@@ -181,8 +181,8 @@ def _chosen(
 def _holes(
     missing: Holes, clusters: Sequence[Clusters], values: np.ndarray, places: np.ndarray, nearest: int
 ) -> tuple[Hole, ...]:
-    found = []
+    holes = []
     for combination, training in zip(missing.combinations, missing.training.tolist(), strict=True):
         rows, distance = nearest_inputs(combination, clusters, values, count=nearest)
-        found.append(Hole(combination, training, places[rows], distance))
-    return tuple(found)
+        holes.append(Hole(combination, training, places[rows], distance))
+    return tuple(holes)

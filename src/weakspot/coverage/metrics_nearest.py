@@ -1,7 +1,7 @@
 """Exact nearest neighbours among classes: trees in few dimensions, blocked matrix products in many.
 
 ‖x − y‖² − ‖x‖² = ‖y‖² − 2 x·y is one matrix product in float32, whose error has a bound. Whatever lies within that
-bound of the least value is a candidate; candidates are compared by their differences in float64. So the answer is that
+bound of the least value is a candidate; candidates are compared by their differences in float64. So the result is that
 of the plain double loop, at the speed of a matrix product and in the memory of a few blocks.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
-from weakspot.coverage.clusters import Floats, Integers
+from weakspot.coverage.metrics_clusters import Floats, Integers
 
 TREE_DIMENSIONS = 5
 """Up to here a tree is faster than products; beyond, it visits too many rows."""
@@ -51,10 +51,10 @@ class Nearest:
         """Euclidean."""
         return np.sqrt(self.squared)
 
-    def improve(self, place: Integers, squared: Floats, row: Integers) -> None:
+    def improve(self, queries: Integers, squared: Floats, row: Integers) -> None:
         """Take what is nearer than before, each place once; of equally near rows the first."""
-        closer = (squared < self.squared[place]) | ((squared == self.squared[place]) & (row < self.row[place]))
-        self.squared[place[closer]], self.row[place[closer]] = squared[closer], row[closer]
+        closer = (squared < self.squared[queries]) | ((squared == self.squared[queries]) & (row < self.row[queries]))
+        self.squared[queries[closer]], self.row[queries[closer]] = squared[closer], row[closer]
 
 
 @dataclass(frozen=True)

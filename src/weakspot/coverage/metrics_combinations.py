@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weakspot.core.errors import DataError
-from weakspot.coverage.clusters import Clustering, Clusters, Floats, Index, Integers, optimal_clusters_1d
+from weakspot.coverage.metrics_clusters import Clustering, Clusters, Floats, Index, Integers, optimal_clusters_1d
 
 MOST_LISTED = 100_000
 """Targets up to which combinations that neither test nor training inputs reach are listed too."""
@@ -38,7 +38,7 @@ class CombinationCoverage:
     @property
     def targets(self) -> int:
         """How many combinations there are: the product of the numbers of clusters (eq. 5)."""
-        return prod(own.count for own in self.clusters)
+        return prod(clusters.count for clusters in self.clusters)
 
     @property
     def coverage(self) -> float:
@@ -100,8 +100,8 @@ def clusters_of(
 def cluster_numbers(values: NDArray[np.floating], clusters: Sequence[Clusters]) -> Numbers:
     """The cluster of each value: shape (inputs, neurons), uint8."""
     numbers = np.empty(values.shape, dtype=np.uint8)
-    for neuron, own in enumerate(clusters):
-        numbers[:, neuron] = own.labels(values[:, neuron])
+    for neuron, of_neuron in enumerate(clusters):
+        numbers[:, neuron] = of_neuron.labels(values[:, neuron])
     return numbers
 
 
@@ -148,8 +148,8 @@ def enough_neurons(
     carried = carried / carried[-1]
     wanted = int(np.searchsorted(carried, share - 1e-12)) + 1
     combinations, count = 1, 0
-    for own in islice(cluster_counts, wanted):
-        combinations *= own
+    for cluster_count in islice(cluster_counts, wanted):
+        combinations *= cluster_count
         if count and combinations * inputs_each > inputs:
             break
         count += 1
@@ -170,26 +170,26 @@ class Holes:
     """How many training inputs show each."""
 
 
-def missing_combinations(found: CombinationCoverage, shown: CombinationCoverage, most: int) -> Holes:
-    """Combinations that test inputs (`found`) do not reach; first those that training inputs (`shown`) do, by number.
+def missing_combinations(reached: CombinationCoverage, shown: CombinationCoverage, most: int) -> Holes:
+    """Combinations that test inputs (`reached`) do not reach; first those that training inputs (`shown`) do, by number.
 
     Then come those that training inputs do not show either, the likeliest first if the neurons were independent; these
     only where there are no more than `MOST_LISTED` combinations in all.
     """
-    missed = ~_contained(shown.combinations, found.combinations)
+    missed = ~_contained(shown.combinations, reached.combinations)
     order = np.lexsort([-shown.counts[missed]])
     combinations, training = shown.combinations[missed][order][:most], shown.counts[missed][order][:most]
-    if len(combinations) < most and found.targets <= MOST_LISTED:
-        nowhere = _never_shown(found, shown)[: most - len(combinations)]
+    if len(combinations) < most and reached.targets <= MOST_LISTED:
+        nowhere = _never_shown(reached, shown)[: most - len(combinations)]
         combinations = np.concatenate([combinations, nowhere])
         training = np.concatenate([training, np.zeros(len(nowhere), dtype=training.dtype)])
     return Holes(combinations, training)
 
 
-def _never_shown(found: CombinationCoverage, shown: CombinationCoverage) -> Numbers:
-    sizes = [own.count for own in found.clusters]
+def _never_shown(reached: CombinationCoverage, shown: CombinationCoverage) -> Numbers:
+    sizes = [clusters.count for clusters in reached.clusters]
     everything = np.indices(sizes).reshape(len(sizes), -1).T.astype(np.uint8)
-    unknown = everything[~_contained(everything, np.concatenate([found.combinations, shown.combinations]))]
+    unknown = everything[~_contained(everything, np.concatenate([reached.combinations, shown.combinations]))]
     likely = np.zeros(len(unknown))
     for neuron, size in enumerate(sizes):
         share = np.bincount(shown.combinations[:, neuron], shown.counts, minlength=size) / shown.counts.sum()
@@ -215,12 +215,12 @@ def nearest_inputs(
     those that come first in `values`, shape (inputs, neurons).
     """
     outside, off_centre = np.zeros(len(values)), np.zeros(len(values))
-    for neuron, (number, own) in enumerate(zip(combination, clusters, strict=True)):
-        edges = np.concatenate([[-np.inf], own.borders, [np.inf]])
+    for neuron, (number, of_neuron) in enumerate(zip(combination, clusters, strict=True)):
+        edges = np.concatenate([[-np.inf], of_neuron.borders, [np.inf]])
         value = values[:, neuron].astype(np.float64)
         spread = value.std() or 1.0
         beyond = np.maximum(edges[number] - value, 0) + np.maximum(value - edges[number + 1], 0)
         outside += (beyond / spread) ** 2
-        off_centre += ((value - own.centres[number]) / spread) ** 2
+        off_centre += ((value - of_neuron.centres[number]) / spread) ** 2
     nearest = np.lexsort([off_centre, outside])[:count]
     return nearest, np.sqrt(outside[nearest])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from weakspot.core.errors import ConfigError
@@ -18,13 +19,13 @@ from weakspot.core.rows import RowTable
 from weakspot.core.sections import section_numbers
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
-from weakspot.coverage.confidence import observed_uncertainty
-from weakspot.coverage.neurons import ActivationRanges
-from weakspot.coverage.reach import Bits, Cells, Reach, one_each
-from weakspot.coverage.topk import leading, pattern_words
+from weakspot.coverage.confidence_probes import observed_uncertainty
+from weakspot.coverage.metrics_top_neurons import leading, pattern_words
+from weakspot.coverage.neuron_probes import ActivationRanges
+from weakspot.coverage.reached_targets import Bits, Cells, Reach, one_each
 
 JUDGED = ("classification", "multilabel")
-"""Tasks whose answers are right or wrong."""
+"""Tasks whose predictions are correct or not."""
 
 
 class Footprints(Probe):
@@ -65,11 +66,15 @@ class Footprints(Probe):
         low, high = (torch.tensor(self.ranges.arrays[side], device=channels.mean.device) for side in ("low", "high"))
         narrow = torch.int16 if self.sections < 1 << 14 else torch.int32
         leads = leading(channels.mean, self.setting.layout(self.tap).widths, self.top)
+        section = section_numbers(channels.mean, low, high, self.sections)
+        above = section > self.sections
         self.footprints.append(
             seen.ids,
-            active=np.packbits((channels.scaled > self.threshold).cpu().numpy(), axis=1),
-            section=section_numbers(channels.mean, low, high, self.sections).to(narrow),
-            leads=np.packbits(leads.cpu().numpy(), axis=1),
+            active=_packed(channels.scaled > self.threshold),
+            section=section.to(narrow),
+            beyond=_packed(torch.stack([section == 0, above], 2).flatten(1)),
+            above=_packed(above),
+            leads=_packed(leads),
             pattern=pattern_words(leads),
             **self._unsure(seen),
             **self._errors(seen),
@@ -92,15 +97,17 @@ class Footprints(Probe):
 
     def reaches(self, rows: RowTable) -> dict[str, Reach]:
         """What each input reaches, by criterion."""
-        neurons, section = self.setting.layout(self.tap).neurons, rows["section"]
-        none = np.full(self.sections + 2, -1)
-        inside, beyond, above = none.copy(), none.copy(), none.copy()
-        inside[1:-1], beyond[[0, -1]], above[-1] = np.arange(self.sections), [0, 1], 0
+        neurons = self.setting.layout(self.tap).neurons
         return {
             "nc": Bits(rows["active"], neurons),
-            "kmnc": Cells(section, inside),
-            "nbc": Cells(section, beyond),
-            "snac": Cells(section, above),
+            "kmnc": Cells(rows["section"], self.sections),
+            "nbc": Bits(rows["beyond"], 2 * neurons),
+            "snac": Bits(rows["above"], neurons),
             "tknc": Bits(rows["leads"], neurons),
             "tknp": one_each(rows["pattern"]),
         }
+
+
+def _packed(bits: Tensor) -> NDArray[np.uint8]:
+    """Eight to a byte, as `numpy.packbits` does it; inputs × targets."""
+    return np.packbits(bits.cpu().numpy(), axis=1)

@@ -21,11 +21,9 @@ from weakspot.core.probe import Probe
 from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
-from weakspot.coverage import outputs as declared
-from weakspot.coverage.clusters import Clustering, Index, check_clustering
-from weakspot.coverage.combinations import clusters_of
-from weakspot.coverage.importance_study import Choice, study_importance
-from weakspot.coverage.importance_telling import (
+from weakspot.coverage import finding_outputs as declared
+from weakspot.coverage.analysis import Choice, study_importance
+from weakspot.coverage.finding_parts import (
     combination_arrays,
     figure_arrays,
     hole_arrays,
@@ -33,7 +31,9 @@ from weakspot.coverage.importance_telling import (
     pictures,
     summary,
 )
-from weakspot.coverage.traces import By, LayerTraces, Traces
+from weakspot.coverage.metrics_clusters import Clustering, Index, check_clustering
+from weakspot.coverage.metrics_combinations import clusters_of
+from weakspot.coverage.trace_probes import By, LayerTraces, Traces
 from weakspot.data.pictures import Pictures
 from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, deep_importance
 from weakspot.relevance.need import LayerRelevance
@@ -56,9 +56,9 @@ class NeuronImportance(Probe):
     layers: the layer, by default the penultimate.
     method: "lrp", layer-wise relevance propagation as the paper defines it; "lrp_biases_absorb", as its code does it;
         "gradient", activation × gradient; "integrated_gradients".
-    where: over "all" inputs, as the paper has it, or only over those answered rightly ("correct"), as its code does.
+    where: over "all" inputs, as the paper has it, or only over those predicted correctly ("correct"), as its code does.
     priority: "cumulative" sums relevance as it is; "normalised" first divides each input's relevance by the sum of its
-        magnitudes in the layers, so that confident answers count no more than others.
+        magnitudes in the layers, so that confident predictions count no more than others.
     classes_by: whose sum an input's relevance joins: that of the predicted class ("prediction") or of the label
         ("target").
     """
@@ -106,7 +106,7 @@ class NeuronImportance(Probe):
         self.inputs = self.inputs + _by_class(wanted[:, None], classes, count)[:, 0]
 
     def _classes(self, seen: Observation) -> tuple[Tensor, int]:
-        """Each input's class and how many there are; one for all where the answer is no class."""
+        """Each input's class and how many there are; one for all where the prediction is no class."""
         if self.setting.task != "classification":
             return torch.zeros(len(seen.ids), dtype=torch.int64, device=seen.outputs.device), 1
         return (seen.predicted if self.classes_by == "prediction" else seen.targets.long()), seen.outputs.shape[1]

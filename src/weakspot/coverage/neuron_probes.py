@@ -1,4 +1,4 @@
-"""Neuron coverage, and the criteria that rest on each neuron's training range: k-multisection, boundary and strong.
+"""Neuron coverage; k-multisection, boundary and strong activation coverage of training ranges; top-k coverage.
 
 A neuron is a channel; its value is the mean over positions.
 """
@@ -13,12 +13,12 @@ from torch import Tensor
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
-from weakspot.core.probe import Probe
+from weakspot.core.probe import Probe, Rows
 from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
-from weakspot.coverage import outputs as declared
+from weakspot.coverage import finding_outputs as declared
 from weakspot.coverage.counting import (
     class_parts,
     class_rows,
@@ -26,9 +26,12 @@ from weakspot.coverage.counting import (
     coverage_estimates,
     coverage_summary,
     layer_columns,
+    smallest_type,
+    unseen_estimate,
     with_classes,
 )
-from weakspot.statistics import expected_coverage
+from weakspot.coverage.metrics_top_neurons import inputs_per_pattern, leading, pattern_words, possible_patterns
+from weakspot.statistics import expected_coverage, unseen_targets
 
 
 class NeuronCoverage(Probe):
@@ -60,18 +63,18 @@ class NeuronCoverage(Probe):
     def observe(self, seen: Observation) -> None:
         """Count, for each neuron, the inputs that activate it."""
         active, rows = seen.channels(self.tap).scaled > self.threshold, class_rows(seen, self.classes)
-        self.counts = self.counts + torch.stack([active.sum(0), *(active[own].sum(0) for own in rows)])
+        self.counts = self.counts + torch.stack([active.sum(0), *(active[members].sum(0) for members in rows)])
         self.inputs = self.inputs + with_classes(len(seen.ids), rows)
 
     def finish(self) -> Finding:
         """Coverage over all neurons, its saturation curve, and each layer's coverage."""
         (counts, *_), (inputs, *_) = self.counts.numpy(), self.inputs.tolist()
         layout = self.setting.layout(self.tap)
-        own = class_parts(self.counts.numpy()[1:], self.inputs.numpy()[1:], self.classes, layout)
+        by_class = class_parts(self.counts.numpy()[1:], self.inputs.numpy()[1:], self.classes, layout)
         return self.finding(
-            summary={**coverage_summary(counts, inputs, baseline=self.baseline), **own[0]},
-            table={**layer_columns(counts > 0, layout), **own[1]},
-            arrays={**coverage_arrays(counts, inputs), **own[2]},
+            summary={**coverage_summary(counts, inputs, baseline=self.baseline), **by_class[0]},
+            table={**layer_columns(counts > 0, layout), **by_class[1]},
+            arrays={**coverage_arrays(counts, inputs), **by_class[2]},
         )
 
 
@@ -171,8 +174,8 @@ class KMultisection(Probe):
         every, *each = self._cells(len(low), values.device)
         numbers = section_numbers(values, low, high, self.sections)
         add_to_histogram(every, numbers)
-        for cells, own in zip(each, rows, strict=True):
-            add_to_histogram(cells, numbers[own])
+        for cells, members in zip(each, rows, strict=True):
+            add_to_histogram(cells, numbers[members])
         self.inputs = self.inputs + with_classes(len(seen.ids), rows)
 
     def _bounds(self, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -191,31 +194,31 @@ class KMultisection(Probe):
 
     def finish(self) -> Finding:
         """Coverage over all sections and over the regions beyond, their curves, and each layer's coverage."""
-        histogram, (inputs, *_) = self.histogram.numpy(), self.inputs.tolist()
+        histogram, (inputs, *_) = smallest_type(self.histogram.numpy()), self.inputs.tolist()
         counts, beyond, layout = histogram[0, :, 1:-1], histogram[0, :, [0, -1]].T, self.setting.layout(self.tap)
         constant = int((self.ranges.arrays["low"] == self.ranges.arrays["high"]).sum())
         note = Estimate(constant, about="neurons without a range in training: they reach one section at most")
-        own = class_parts(histogram[1:, :, 1:-1], self.inputs.numpy()[1:], self.classes, layout)
+        by_class = class_parts(histogram[1:, :, 1:-1], self.inputs.numpy()[1:], self.classes, layout)
         arrays = coverage_arrays(counts, inputs)
         return self.finding(
             summary={
                 **coverage_summary(counts, inputs, baseline=self.baseline),
                 **_beyond_summary(beyond, inputs),
                 "constant": note,
-                **own[0],
+                **by_class[0],
             },
             table={
                 **layer_columns((counts > 0).mean(1), layout),
                 "boundary_coverage": layer_columns((beyond > 0).mean(1), layout)["coverage"],
                 "strong_coverage": layer_columns(beyond[:, 1] > 0, layout)["coverage"],
-                **own[1],
+                **by_class[1],
             },
             arrays={
                 **arrays,
                 "beyond": beyond,
                 "curve_boundary_coverage": expected_coverage(beyond, inputs, arrays["curve_size"]),
                 "curve_strong_coverage": expected_coverage(beyond[:, 1], inputs, arrays["curve_size"]),
-                **own[2],
+                **by_class[2],
             },
         )
 
@@ -236,3 +239,88 @@ def add_to_histogram(histogram: Tensor, numbers: Tensor) -> None:
     offsets = torch.arange(0, histogram.numel(), cells, device=numbers.device)
     flat = (numbers + offsets).flatten()
     histogram.view(-1).index_add_(0, flat, flat.new_ones(()).expand(len(flat)))
+
+
+class TopNeurons(Probe):
+    """Share of the neurons that are among the k most active of their layer for at least one input (TKNC).
+
+    After DeepGauge (Ma et al. 2018). Of equal values the neuron with the lower number leads; a layer of k neurons or
+    fewer is covered by any input. And the number of distinct top-k neuron patterns (TKNP): an input's pattern is the
+    set of the k leading neurons of every layer together.
+
+    top: k, how many neurons of each layer lead.
+    layers: "all" convolutions and linears, "penultimate", names or patterns.
+    classes: predicted classes whose inputs' coverage to give besides, by name.
+    baseline: the Finding of the same over training inputs, to be named beside.
+    """
+
+    outputs = declared.TOP_NEURONS
+
+    top: int = 3
+    layers: Layers = "all"
+    classes: Sequence[str] = ()
+    baseline: Finding | None = None
+
+    counts = Sum()
+    inputs = Sum()
+    patterns = Rows()
+
+    def __post_init__(self) -> None:
+        if self.top < 1:
+            raise ConfigError(f"top is {self.top}: expected 1 or more")
+
+    @property
+    def tap(self) -> Tap:
+        """Where the neurons are."""
+        return Tap(self.layers)
+
+    def observe(self, seen: Observation) -> None:
+        """Count, for each neuron, the inputs for which it leads, and keep each input's pattern as a hash."""
+        leads = leading(seen.channels(self.tap).mean, self.setting.layout(self.tap).widths, self.top)
+        rows = class_rows(seen, self.classes)
+        self.counts = self.counts + torch.stack([leads.sum(0), *(leads[members].sum(0) for members in rows)])
+        self.inputs = self.inputs + with_classes(len(seen.ids), rows)
+        members = torch.stack(rows, 1) if rows else leads.new_zeros((len(leads), 0))
+        self.patterns.append(seen.ids, pattern=pattern_words(leads), member=members)
+
+    def finish(self) -> Finding:
+        """Coverage over all neurons, the number of patterns, their curves, and each layer's coverage."""
+        (counts, *_), (inputs, *_) = self.counts.numpy(), self.inputs.tolist()
+        rows, layout = self.patterns.read(), self.setting.layout(self.tap)
+        by_class = class_parts(self.counts.numpy()[1:], self.inputs.numpy()[1:], self.classes, layout)
+        alike, arrays = inputs_per_pattern(rows["pattern"]), coverage_arrays(counts, inputs)
+        distinct = [inputs_per_pattern(rows["pattern"][member]).size for member in np.asarray(rows["member"]).T]
+        return self.finding(
+            summary={
+                **coverage_summary(counts, inputs, baseline=self.baseline),
+                **self._pattern_summary(alike, inputs),
+                **by_class[0],
+                **{
+                    f"patterns, predicted {name}": Estimate(number, about=f"of the inputs predicted as {name} alone")
+                    for name, number in zip(self.classes, distinct, strict=True)
+                },
+            },
+            table={**layer_columns(counts > 0, layout), **by_class[1]},
+            arrays={
+                **arrays,
+                "inputs_per_pattern": alike,
+                "curve_patterns": expected_coverage(alike, inputs, arrays["curve_size"]) * alike.size,
+                **by_class[2],
+            },
+        )
+
+    def _pattern_summary(self, alike: np.ndarray, inputs: int) -> dict[str, Estimate]:
+        half = float(expected_coverage(alike, inputs, [max(1, inputs // 2)])[0]) * alike.size
+        unseen = unseen_targets(
+            alike, inputs, targets=possible_patterns(self.setting.layout(self.tap).widths, self.top)
+        )
+        summary = {
+            "patterns": Estimate(int(alike.size), about="distinct patterns of leading neurons (TKNP)"),
+            "patterns_of_half": Estimate(half, about="those of a random half of the inputs, on average"),
+        }
+        if self.baseline is not None:
+            about = f"those of {self.baseline.summary['inputs'].value} training inputs, drawn at random"
+            summary["patterns_of_training"] = Estimate(self.baseline.summary["patterns"].value, about=about)
+        about = "patterns that more inputs of the same kind would still show (Chao2): at least so many"
+        summary["patterns_unseen"] = unseen_estimate(unseen, about)
+        return summary
