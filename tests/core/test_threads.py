@@ -7,6 +7,7 @@ import torch
 
 from tests.core.helpers import Counting, Tally, numbered
 from weakspot import ExecutionOptions, Subject, examine
+from weakspot.core.engine import LocalEngine
 from weakspot.core.errors import ConfigError
 from weakspot.core.observation import Observation
 from weakspot.core.threads import begun_with, note_begun, pinned, torch_threads
@@ -69,3 +70,10 @@ def test_it_is_given_back_after_an_error_too():
 def test_none_is_no_number_of_threads():
     with pytest.raises(ConfigError, match="threads is 0: expected 1 or more"):
         ExecutionOptions(threads=0)
+
+
+def test_an_engine_that_is_given_beside_another_that_is_named_is_refused():
+    with pytest.raises(ConfigError, match="the options name the engine ray, and engine= gives another: give one"):
+        examine(
+            Subject(Counting()), numbered(4), [Tally()], engine=LocalEngine(), execution=ExecutionOptions(engine="ray")
+        )

@@ -87,9 +87,7 @@ def engine_at_work(options: ExecutionOptions, engine: Engine | None = None) -> I
     """The engine that does the work: one that is there already, else the one that the options name, while it lasts."""
     if engine is not None:
         if options.engine != "local":
-            raise ConfigError(
-                f"the options name the engine {options.engine}, and engine= gives one: choose one of both"
-            )
+            raise ConfigError(f"the options name the engine {options.engine}, and engine= gives another: give one")
         yield engine
     elif options.engine == "local":
         yield LocalEngine()
