@@ -25,10 +25,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 NUMBER = itertools.count()
 HARMLESS = {
     *(("labels.jsonl", damage) for damage in ("empty", "noise", "deep", "nested", "surrogate")),
-    *(("picture", damage) for damage in ("empty", "noise")),
     ("image", "folder"), ("metadata", "nul"),
 }  # fmt: skip
-"""Half a line of labels was never finished; what a picture shows only its checksum knows; a folder holds no image."""
+"""Half a line of labels was never finished; a folder holds no image."""
 
 
 @pytest.fixture(scope="module")

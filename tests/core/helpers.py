@@ -14,6 +14,7 @@ from weakspot.core.look import Look, Original
 from weakspot.core.needs import Attribution, Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.progress import Silent
 from weakspot.core.state import Sum
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Tap
@@ -23,6 +24,16 @@ from weakspot.data.sources import ArraySource
 def reading_threads() -> list[threading.Thread]:
     """Those that read batches ahead."""
     return [thread for thread in threading.enumerate() if thread.name.startswith("weakspot-read")]
+
+
+class Heard(Silent):
+    """Keeps what is said."""
+
+    def __init__(self):
+        self.said = []
+
+    def tell(self, message):
+        self.said.append(message)
 
 
 SEEN: list[Observation] = []

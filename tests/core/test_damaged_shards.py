@@ -6,27 +6,16 @@ import shutil
 
 import pytest
 
-from tests.core.helpers import Counting, Keep, Tally, numbered
+from tests.core.helpers import Counting, Heard, Keep, Tally, numbered
 from weakspot.attacks.store import FolderStore, damaged_parts
 from weakspot.core import examine as frame
 from weakspot.core.driver import examine
 from weakspot.core.errors import RunError
 from weakspot.core.execution_options import ExecutionOptions
-from weakspot.core.progress import Silent
 from weakspot.core.sealed import DIGESTS, damage, seal
 from weakspot.core.subject import Subject
 
 HOW = ExecutionOptions(batch_size=2, shard_size=3, workers=0, threads=1)
-
-
-class Heard(Silent):
-    """Keeps what is said."""
-
-    def __init__(self):
-        self.said = []
-
-    def tell(self, message):
-        self.said.append(message)
 
 
 def found(work, **options):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.helpers import After, Counting, Keep, Tally, TrainTally, numbered
+from tests.core.helpers import After, Counting, Heard, Keep, Tally, TrainTally, numbered
 from weakspot.core.costs import costs
 from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError
@@ -234,8 +234,10 @@ def test_a_finding_that_was_lost_is_made_again(run, hurt):
         manifest = json.loads((run.folder / "run.json").read_text())
         del manifest["findings"]["after"]
         (run.folder / "run.json").write_text(json.dumps(manifest))
-    seen, after = work(plan, net, run)
+    heard = Heard()
+    seen, after = work(plan, net, run, progress=heard)
     assert seen == counted(known=(5,))
+    assert [said[:29] for said in heard.said] == ["the Finding after is damaged "] * (hurt != "not in the manifest")
     assert after["after"].digest == before["after"].digest == run.manifest()["findings"]["after"]
     verify(folder)
 
@@ -249,7 +251,11 @@ def test_killed_between_a_finding_and_its_line_in_the_manifest(run):
         net.layer.bias.add_(1)
     _, new = work(plan, net, run)
     (run.folder / "run.json").write_text(old)
-    work(plan, net, run)
+    heard = Heard()
+    work(plan, net, run, progress=heard)
+    assert heard.said == [
+        "the Finding tally is damaged and is not used again: it is not the Finding that the manifest names"
+    ]
     assert run.manifest()["findings"]["tally"] == new["tally"].digest
 
 

@@ -259,5 +259,5 @@ def test_verify_finds_any_change(run):
     run.verify()
     index = run.finding_folder("room.one") / "finding.json"
     index.write_text(index.read_text().replace("0.5", "0.6"))
-    with pytest.raises(RunError, match=r"room\.one is not the Finding that the manifest names: examine again"):
+    with pytest.raises(RunError, match=r"one is damaged: it is not the Finding that the manifest names; examine again"):
         run.verify()

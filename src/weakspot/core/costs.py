@@ -16,9 +16,10 @@ from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
 from weakspot.core.forward_passes import schedule
 from weakspot.core.job import Job
-from weakspot.core.plan import Plan, PlannedPass, findings_by_request, request_of
+from weakspot.core.plan import Plan, PlannedPass
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Silent
+from weakspot.core.reuse import KeptFindings, request_of
 from weakspot.core.run import Run
 from weakspot.core.sealed import DIGESTS
 from weakspot.core.source import Source, limited, with_made_splits
@@ -59,7 +60,7 @@ def costs(
     options = execution or ExecutionOptions()
     data = with_made_splits(data, (step.split for step in plan.steps))
     findings: dict[str, Finding] = {}
-    model, there = (known_as(subject, run.manifest()), findings_by_request(run)) if run else ("", {})
+    model, there = known_as(subject, run.manifest()) if run else "", KeptFindings(run, Silent())
     with (
         engine_at_work(options, engine) as worker,
         tempfile.TemporaryDirectory(prefix="weakspot-plan-") as scratch,
@@ -69,7 +70,8 @@ def costs(
         for planned in plan.passes():
             source, steps = data[planned.split], planned.steps
             requests = {s.key: request_of(s, findings, model, source.fingerprint()) for s in steps}
-            findings |= {key: there[request] for key, request in requests.items() if request in there}
+            kept = {key: there.get(request) for key, request in requests.items()}
+            findings |= {key: finding for key, finding in kept.items() if finding is not None}
             missing = [step for step in steps if step.key not in findings]
             probes = [step.build(findings) for step in missing]
             computed = {step.key for step in missing}

@@ -25,6 +25,14 @@ class RunError(WeakspotError):
     """A run folder cannot be read or written."""
 
 
+class Damaged(RunError):  # noqa: N818 - it is the Run that is wrong
+    """What lies in a Run is not as it was written; `reason` says what of it."""
+
+    def __init__(self, place: object, reason: str, advice: str = "examine again"):
+        super().__init__(f"{place} is damaged: {reason}; {advice}")
+        self.reason = reason
+
+
 class RunBusy(RunError):  # noqa: N818 - nothing is wrong with it
     """Another process is writing to the Run."""
 

@@ -74,9 +74,9 @@ def make_folder(folder: Path) -> None:
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
     except FileExistsError:
-        if folder.is_dir():
-            return
-        raise
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
+        return
     sync(folder.parent)
 
 

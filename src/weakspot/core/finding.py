@@ -19,11 +19,12 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from weakspot.core.digest import canonical, digest_bytes, digest_file, to_json
-from weakspot.core.errors import RunError
+from weakspot.core.errors import Damaged, RunError
 from weakspot.core.files import check_plain, whole_folder, writing
 from weakspot.core.guarded_open import map_array, read_json
 from weakspot.core.index_checks import odd_parts, read_picture
 from weakspot.core.outputs import Outputs
+from weakspot.core.sealed import changed
 
 if TYPE_CHECKING:
     import pyarrow as pa  # over a second to import, so only where a table is touched
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FORMAT = "weakspot-finding"
 VERSION = 2
 TABLE = "table.parquet"
+INDEX = "finding.json"
 _BLOCK = 1 << 20
 _NOTEBOOK_ROWS = 5
 _NOTEBOOK_PICTURES = 3
@@ -131,7 +133,7 @@ class Finding:
             for name, write in self._files().items():
                 with (scratch / name).open("wb") as file:
                     write(file)
-            (scratch / "finding.json").write_text(self._index, encoding="utf-8")
+            (scratch / INDEX).write_text(self._index, encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path, *, table: "pa.Table | None" = None) -> "Finding":
@@ -154,8 +156,19 @@ class Finding:
             raise _damaged(folder, f"{place}: {error.strerror or error}") from error
         except (EOFError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise _damaged(folder, str(error)) from error
-        finding.__dict__["digest"] = digest_file(folder / "finding.json")
+        finding.__dict__["digest"] = digest_file(folder / INDEX)
         return finding
+
+    @classmethod
+    def load_head(cls, folder: Path) -> "Finding":
+        """What the index of a Finding says: without table and arrays, and with pictures that are empty."""
+        index = finding_index(folder)
+        try:
+            head = finding_head(index)
+            head.__dict__["digest"] = digest_file(folder / INDEX)
+        except (OSError, TypeError, ValueError, AttributeError, KeyError) as error:
+            raise _damaged(folder, str(error)) from error
+        return head
 
     def _files(self) -> dict[str, Callable[[IO[bytes]], Any]]:
         """Every file of the folder but the index, with what writes it."""
@@ -210,18 +223,15 @@ def verify(folder: Path) -> None:
         check_plain(path)
     index = finding_index(folder)
     try:
-        present = {path.name for path in folder.iterdir()} - {"finding.json"}
-        both = present & index["files"].keys()
-        changed = {name for name in both if digest_file(folder / name) != index["files"][name]}
+        differing = changed(folder, index["files"], besides=INDEX)
     except OSError as error:
         raise _damaged(folder, f"{error.filename}: {error.strerror}") from error
-    wrong = sorted(changed | (present ^ index["files"].keys()))
-    if wrong:
-        raise RunError(f"{folder} was changed after it was written: {', '.join(wrong)}; examine again")
+    if differing:
+        raise Damaged(folder, f"it was changed after it was written: {', '.join(differing)}")
 
 
-def _damaged(folder: Path, reason: str) -> RunError:
-    return RunError(f"{folder} is damaged: {reason}; delete that folder and examine again")
+def _damaged(folder: Path, reason: str) -> Damaged:
+    return Damaged(folder, reason, "delete that folder and examine again")
 
 
 def check_name(name: str) -> None:
@@ -273,7 +283,7 @@ def read_index(path: Path, expected: str, version: int, upgrades: Upgrades) -> d
 
 def finding_index(folder: Path) -> dict[str, Any]:
     """The index of a Finding, with every part of the kind that the format says and no name that leads elsewhere."""
-    index = read_index(folder / "finding.json", FORMAT, VERSION, UPGRADES)
+    index = read_index(folder / INDEX, FORMAT, VERSION, UPGRADES)
     odd = next(odd_parts(index), None)
     if odd is not None:
         raise _damaged(folder, odd)

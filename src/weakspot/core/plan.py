@@ -1,20 +1,18 @@
 """A plan: the steps that answer all questions, merged where they are equal, in as few passes as possible."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from weakspot._version import __version__
-from weakspot.core.digest import digest
 from weakspot.core.driver import Driver, driving
 from weakspot.core.engine import Engine
-from weakspot.core.errors import ConfigError, DataError, RunError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.files import remove_folder
 from weakspot.core.finding import Finding
 from weakspot.core.progress import Progress
+from weakspot.core.reuse import KeptFindings, request_of
 from weakspot.core.run import Run
 from weakspot.core.sample_check import ValidSubset
 from weakspot.core.source import Source, splits_behind, with_made_splits
@@ -123,7 +121,11 @@ class Plan:
 
     def _findings(self, driver: Driver, data: Mapping[str, Source], run: Run) -> list[Finding]:
         """All passes, one after the other: what fits is used again, the rest is computed."""
-        findings, model, earlier = dict[str, Finding](), driver.subject.fingerprint(), findings_by_request(run)
+        findings, model, earlier = (
+            dict[str, Finding](),
+            driver.subject.fingerprint(),
+            KeptFindings(run, driver.progress),
+        )
         for planned in self.passes():
             source = data[planned.split]
             missing = []
@@ -194,22 +196,3 @@ def _names(steps: Sequence[Step]) -> dict[str, str]:
 
 def _renamed(finding: Finding, name: str) -> Finding:
     return finding if finding.name == name else replace(finding, name=name)
-
-
-def request_of(step: Step, findings: Mapping[str, Finding], subject: str, data: str) -> str:
-    """What must agree for a Finding to be used again: probe, code, options, model and data."""
-    return digest([step.build(findings).identity(), subject, data, __version__])
-
-
-def findings_by_request(run: Run) -> dict[str, Finding]:
-    """The whole and unchanged Findings of a Run, by what was asked for."""
-    kept = {}
-    for name, written in run.manifest()["findings"].items():
-        with suppress(RunError):
-            finding = run[name]
-            if finding.digest == written:
-                said = finding.provenance
-                asked = {key: said.get(key) for key in ("probe", "code", "parameters")}
-                version = said.get("versions", {}).get("weakspot")
-                kept[digest([asked, said.get("subject"), said.get("data"), version])] = finding
-    return kept

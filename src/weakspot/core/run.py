@@ -5,11 +5,11 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weakspot.core.errors import RunBusy, RunError
+from weakspot.core.errors import Damaged, RunBusy, RunError
 from weakspot.core.files import make_folder, tidy, write_text, writing
 from weakspot.core.finding import Finding, check_name, read_index, verify
 from weakspot.core.guarded_open import open_plain
@@ -32,6 +32,8 @@ class Run:
     """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or goes on with it."""
 
     folder: Path
+    _verified: dict[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The Findings of which every byte was read, with what changes when a file of theirs does."""
 
     @classmethod
     def open(cls, folder: str | Path) -> "Run":
@@ -73,24 +75,49 @@ class Run:
         return name in self.manifest()["findings"]
 
     def __getitem__(self, name: str) -> Finding:
-        if name not in self.manifest()["findings"]:
-            raise RunError(f"{self.folder} has no Finding {name!r}; it has: {', '.join(self.names()) or 'none yet'}")
-        return Finding.load(self.own_folder(name))
+        """A Finding; when it is first opened, every byte is held against the manifest."""
+        self._named(name)
+        folder = self.own_folder(name)
+        signature = _signature(folder)
+        if self._verified.get(name) != signature:
+            verify(folder)
+        finding = self._checked(name, Finding.load(folder))
+        self._verified[name] = signature
+        return finding
+
+    def head(self, name: str) -> Finding:
+        """What the index of a Finding says, which is as the manifest names it: quick, however large the Finding is."""
+        return self._checked(name, Finding.load_head(self.own_folder(name)))
 
     def __iter__(self) -> Iterator[Finding]:
-        return (self[name] for name in self.names())
+        """All Findings; where any is damaged, an error names all that are."""
+        findings, errors = [], []
+        for name in self.names():
+            try:
+                findings.append(self[name])
+            except Damaged as error:
+                errors.append(error)
+        if len(errors) > 1:
+            raise RunError(" · ".join(map(str, errors)))
+        if errors:
+            raise errors[0]
+        return iter(findings)
 
     def verify(self) -> None:
         """Raise if any byte of any Finding differs from what the manifest says."""
-        for name in self.names():
-            self.verified(name)
+        self._verified.clear()
+        iter(self)
 
-    def verified(self, name: str) -> Finding:
-        """A Finding of which every byte is as the manifest says."""
-        verify(self.own_folder(name))
-        finding = self[name]
-        if finding.digest != self.manifest()["findings"][name] or finding.name != name:
-            raise RunError(f"{self.finding_folder(name)} is not the Finding that the manifest names: examine again")
+    def _named(self, name: str) -> str:
+        """The digest that the manifest names for a Finding."""
+        digests: dict[str, str] = self.manifest()["findings"]
+        if name not in digests:
+            raise RunError(f"{self.folder} has no Finding {name!r}; it has: {', '.join(digests) or 'none yet'}")
+        return digests[name]
+
+    def _checked(self, name: str, finding: Finding) -> Finding:
+        if finding.digest != self._named(name) or finding.name != name:
+            raise Damaged(self.finding_folder(name), "it is not the Finding that the manifest names")
         return finding
 
     def finding_folder(self, name: str) -> Path:
@@ -103,7 +130,7 @@ class Run:
         folder = self.finding_folder(name)
         for place in (folder.parent, folder):
             if place.is_symlink():
-                raise RunError(f"{name} is damaged: {place} is a link, and leads out of the Run; copy it into the Run")
+                raise Damaged(name, f"{place} is a link, and leads out of the Run", "copy it into the Run")
         return folder
 
     def work_folder(self, key: str) -> Path:
@@ -155,6 +182,15 @@ class Run:
         parts = {key: manifest[key] for key in ("subject", "data", "answers", "asked", "findings") if key in manifest}
         ordered = {"format": FORMAT, "version": VERSION, **parts}
         write_text(self.folder / MANIFEST, json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+
+
+def _signature(folder: Path) -> object:
+    """Kind, number, size and time of every file; None where they cannot be listed."""
+    try:
+        held = [(entry.name, entry.stat(follow_symlinks=False)) for entry in os.scandir(folder)]
+    except OSError:
+        return None
+    return sorted((name, state.st_mode, state.st_ino, state.st_size, state.st_mtime_ns) for name, state in held)
 
 
 def _occupied(folder: Path) -> bool:

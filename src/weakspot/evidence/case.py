@@ -42,7 +42,7 @@ _THRESHOLD = re.compile(r"(^|_)(threshold|cutoff|confidence|quantile|tolerance|e
 def build_case(run: Run, verdict: Verdict | None = None) -> dict[str, Any]:
     """The case of a Run, its rules first where a policy was judged; every Finding is verified byte by byte before."""
     manifest = run.manifest()
-    findings = [run.verified(name) for name in _told(manifest)]
+    findings = [run[name] for name in _told(manifest)]
     rooms = dict.fromkeys(["", *(finding.name.partition(".")[0] for finding in findings)])
     claims = [*_ruled(verdict, run), *(claim for finding in findings for claim in _measured(finding, run))]
     return {

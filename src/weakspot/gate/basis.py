@@ -63,7 +63,7 @@ def _sources(finding: Finding, run: Run) -> list[Mapping[str, Any]] | str:
         return "it was built from Findings that are not in the Run: make it again"
     sources: list[Mapping[str, Any]] = []
     for digest in named:
-        of_finding = _sources(run.verified(names[digest]), run)
+        of_finding = _sources(run[names[digest]], run)
         if isinstance(of_finding, str):
             return of_finding
         sources += of_finding

@@ -103,7 +103,7 @@ def _finding(run: Run, name: str, where: str) -> Finding:
     if name not in run:
         hint = nearest(name, run.names())
         raise ConfigError(f"{where}: {run.folder} has no Finding {name!r}: {hint}it has {', '.join(run.names())}")
-    return run.verified(name)
+    return run[name]
 
 
 def _number(rule: PolicyRule, finding: Finding, where: str) -> tuple[bool, str]:

@@ -7,9 +7,8 @@ from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
-from weakspot.core.digest import digest_file
 from weakspot.core.errors import RunError
-from weakspot.core.finding import TABLE, Finding, check_name, column_names, finding_head, finding_index
+from weakspot.core.finding import TABLE, Finding, check_name, column_names, finding_index, verify
 from weakspot.core.guarded_open import open_plain
 from weakspot.core.run import MANIFEST, Run
 
@@ -79,7 +78,7 @@ class RunReader:
 
     def head(self, name: str) -> Finding:
         """A Finding without table, arrays and pictures: quick, however large it is."""
-        return self._finding("head", name, _read_head)
+        return self._finding("head", name, Finding.load_head)
 
     def finding(self, name: str) -> Finding:
         """A Finding with everything; arrays are mapped, not read."""
@@ -189,18 +188,9 @@ def _plain(name: str) -> bool:
     return True
 
 
-def _read_head(folder: Path) -> Finding:
-    """What the index alone says."""
-    digest = digest_file(folder / "finding.json")
-    try:
-        head = finding_head(finding_index(folder))
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
-        raise RunError(f"{folder.name} is damaged: {error}; examine again") from error
-    head.__dict__["digest"] = digest
-    return head
-
-
 def _read_whole(folder: Path) -> Finding:
+    """A Finding of which every byte is as it was written."""
+    verify(folder)
     if TABLE in finding_index(folder)["files"]:
         _check_table(folder / TABLE)
     return Finding.load(folder)
