@@ -17,12 +17,13 @@ from weakspot.core.guarded_open import other_kind
 
 
 @contextmanager
-def writing(target: Path) -> Iterator[None]:
-    """Turn a full disk or a missing permission into a message that names the place."""
+def writing(target: Path, *, also: type[Exception] = OSError) -> Iterator[None]:
+    """Turn a full disk or a missing permission into a message with the place; `also`: what a library makes of it."""
     try:
         yield
-    except OSError as error:
-        raise RunError(f"cannot write {target}: {error.strerror or error}; check free space and permissions") from error
+    except (OSError, also) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RunError(f"cannot write {target}: {reason}; check free space and permissions") from error
 
 
 @contextmanager

@@ -16,11 +16,12 @@ WEIGHTS, ABOUT = "model.safetensors", "model.json"
 
 def save_model(model: LesionModel, folder: Path) -> None:
     """Write `folder`, whole or not at all; an older model there is replaced, anything else is refused."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     if folder.exists() and not (folder / ABOUT).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder} is there and holds no lesion model: choose another folder")
-    with whole_folder(folder) as scratch, writing(folder):
+    with whole_folder(folder) as scratch, writing(folder, also=SafetensorError):
         save_file({name: np.ascontiguousarray(values) for name, values in model.arrays().items()}, scratch / WEIGHTS)
         about = {"format": FORMAT, "version": VERSION, **model.about()}
         (scratch / ABOUT).write_text(to_json(about) + "\n", encoding="utf-8")

@@ -56,7 +56,7 @@ class Checkpoint:
 
     def save(self, training: TrainingProgress, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
         """Replace what was kept of the epoch before."""
-        with whole_folder(self.folder) as scratch:
+        with writing(self.folder, also=SafetensorError), whole_folder(self.folder) as scratch:
             save_file(weights_of(model), scratch / "weights.safetensors")
             save_file(_momenta(optimiser), scratch / "momenta.safetensors")
             if training.best is not None:
@@ -93,7 +93,7 @@ def weights_of(model: nn.Module) -> Weights:
 
 def save_weights(model: nn.Module, path: Path) -> None:
     """Write the weights as safetensors, whole or not at all."""
-    with writing(path), whole_file(path) as scratch:
+    with writing(path, also=SafetensorError), whole_file(path) as scratch:
         save_file(weights_of(model), scratch)
 
 
