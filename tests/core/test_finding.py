@@ -246,12 +246,12 @@ def test_an_index_that_is_nested_too_deep_is_damaged(saved):
 
 def test_what_is_no_plain_file_is_refused(saved):
     os.mkfifo(saved / "pipe")  # reading it would never end
-    with pytest.raises(RunError, match="pipe is a FIFO: expected a plain file"):
+    with pytest.raises(RunError, match="pipe: it is a FIFO, expected a plain file"):
         verify(saved)
     (saved / "pipe").unlink()
     (saved / "plain.npy").rename(saved.parent / "plain.npy")
     (saved / "plain.npy").symlink_to(saved.parent / "plain.npy")
-    with pytest.raises(RunError, match=r"plain\.npy is a link"):
+    with pytest.raises(RunError, match=r"plain\.npy: it is a link"):
         verify(saved)
 
 

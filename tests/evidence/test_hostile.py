@@ -30,9 +30,9 @@ def link(path):
 
 
 ODD = [
-    (lambda path: path.mkdir(), "is a folder: expected a plain file"),
-    (link, "is a link: expected a plain file"),
-    (os.mkfifo, "is a FIFO: expected a plain file"),
+    (lambda path: path.mkdir(), "it is a folder, expected a plain file"),
+    (link, "it is a link, which could lead anywhere"),
+    (os.mkfifo, "it is a FIFO, expected a plain file"),
 ]
 
 
@@ -41,7 +41,7 @@ ODD = [
 def test_a_bundle_holds_plain_files_alone(folder, name, make, said):
     (folder / name).unlink(missing_ok=True)
     make(folder / name)
-    with pytest.raises(RunError, match=f"{name} {said}"):
+    with pytest.raises(RunError, match=f"{name}: {said}"):
         verify_bundle(folder)
 
 
@@ -53,12 +53,12 @@ def test_a_run_holds_plain_files_alone(run, folder, policy, name, make, said):
     (run.folder / name).parent.mkdir(exist_ok=True)
     (run.folder / name).unlink(missing_ok=True)
     make(run.folder / name)
-    with pytest.raises(RunError, match=f"{name} {said}"):
+    with pytest.raises(RunError, match=f"{name}: {said}"):
         verify_bundle(folder)
-    with pytest.raises(RunError, match=f"{name} {said}"):
+    with pytest.raises(RunError, match=f"{name}: {said}"):
         write_bundle(run, run.folder / "other", policy=None)
     if "classes.pairs" in name:
-        with pytest.raises(RunError, match=f"{name} {said}"):
+        with pytest.raises(RunError, match=f"{name}: {said}"):
             judge(run, read_policy(policy))
 
 
@@ -76,7 +76,7 @@ def test_findings_lie_in_the_run_itself(run, folder, tmp_path):
 def test_the_manifest_is_a_plain_file(run, folder, tmp_path):
     (run.folder / "run.json").rename(tmp_path / "elsewhere.json")
     (run.folder / "run.json").symlink_to(tmp_path / "elsewhere.json")
-    with pytest.raises(RunError, match=r"run\.json is a link"):
+    with pytest.raises(RunError, match=r"run\.json: it is a link"):
         verify_bundle(folder)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from weakspot.core.errors import RunError
-from weakspot.core.guarded_open import other_kind
+from weakspot.core.guarded_open import check_plain
 
 
 @contextmanager
@@ -140,14 +140,12 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def check_plain(path: Path) -> None:
-    """Refuse what is no plain file that lies where it seems to: a folder, a link, a pipe that never ends."""
+def check_own_file(path: Path) -> None:
+    """Refuse, as an error of the Run, what is no plain file that lies where it seems to."""
     try:
-        other = other_kind(path, links=False)
+        check_plain(path, links=False)
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
-    if other is not None:
-        raise RunError(f"{path} is {other}: expected a plain file; remove it, or put a file in its place")
 
 
 def tidy(folder: Path) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from weakspot.core.digest import canonical, digest_bytes, digest_file, to_json
 from weakspot.core.errors import Damaged, RunError
-from weakspot.core.files import check_plain, whole_folder, writing
+from weakspot.core.files import check_own_file, whole_folder, writing
 from weakspot.core.guarded_open import map_array, read_json
 from weakspot.core.index_checks import odd_parts, read_picture
 from weakspot.core.outputs import Outputs
@@ -220,7 +220,7 @@ def table_of(columns: Mapping[str, Any]) -> "pa.Table":
 def verify(folder: Path) -> None:
     """Raise if any byte of a saved Finding differs from what its index says, or if anything in it is no plain file."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        check_plain(path)
+        check_own_file(path)
     index = finding_index(folder)
     try:
         differing = changed(folder, index["files"], besides=INDEX)

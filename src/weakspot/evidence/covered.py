@@ -5,7 +5,7 @@ from pathlib import Path
 
 from weakspot.core.digest import digest_file
 from weakspot.core.errors import RunError
-from weakspot.core.files import check_plain
+from weakspot.core.files import check_own_file
 from weakspot.core.finding import check_name
 from weakspot.core.run import MANIFEST, Run
 from weakspot.gate.policy import PolicyRule, read_policy
@@ -46,7 +46,7 @@ def _digests(run: Run, names: Iterable[str]) -> dict[str, str]:
 
 def plain_digest(path: Path) -> str:
     """The SHA-256 of a plain file; anything else is refused."""
-    check_plain(path)
+    check_own_file(path)
     return digest_file(path)
 
 

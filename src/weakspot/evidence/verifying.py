@@ -7,7 +7,7 @@ from typing import Any
 from weakspot._version import __version__
 from weakspot.core.digest import digest_bytes
 from weakspot.core.errors import ConfigError, RunError
-from weakspot.core.files import check_plain
+from weakspot.core.files import check_own_file
 from weakspot.core.run import MANIFEST, Run
 from weakspot.evidence.bundle import SIGNATURE, SIGNATURES, SUMS, TEXT, Bundle, not_too_deep, sums_of
 from weakspot.evidence.covered import OF_BASELINE, POLICY, covered_digests, plain_digest
@@ -58,7 +58,7 @@ def _check_files(folder: Path) -> None:
     except OSError as error:
         raise RunError(f"cannot read {folder}: {error.strerror}; is this a bundle of evidence?") from error
     for path in paths:
-        check_plain(path)
+        check_own_file(path)
     if not (folder / STATEMENT).exists():
         raise RunError(f"{folder} holds no {STATEMENT}: is this a bundle of evidence?")
 
@@ -67,7 +67,7 @@ def _checked_sums(folder: Path, statement: Mapping[str, Any]) -> bytes:
     """What `SHA256SUMS` says, which must be exactly what follows from the files and the statement."""
     covered = [path for path in sorted(folder.iterdir()) if path.name not in (SUMS, *SIGNATURES)]
     digests = {path.name: plain_digest(path) for path in covered}
-    check_plain(folder / SUMS)
+    check_own_file(folder / SUMS)
     written, expected = (folder / SUMS).read_bytes(), sums_of(digests, statement)
     if written != expected:
         entries = [line.split("  ", 1) for line in written.decode(errors="replace").splitlines() if "  " in line]
@@ -111,7 +111,7 @@ def _opened(folder: Path, what: str) -> Run:
         raise RunError(
             f"{folder} holds no weakspot run: say where the {what} of this bundle lies now (--{what.lower()})"
         )
-    check_plain(folder / MANIFEST)
+    check_own_file(folder / MANIFEST)
     return Run.open(folder)
 
 
