@@ -76,7 +76,7 @@ class Run:
 
     def __getitem__(self, name: str) -> Finding:
         """A Finding; when it is first opened, every byte is held against the manifest."""
-        self._named(name)
+        self.head(name)  # before anything large is read
         folder = self.own_folder(name)
         signature = _signature(folder)
         if self._verified.get(name) != signature:
@@ -87,6 +87,7 @@ class Run:
 
     def head(self, name: str) -> Finding:
         """What the index of a Finding says, which is as the manifest names it: quick, however large the Finding is."""
+        self._named(name)
         return self._checked(name, Finding.load_head(self.own_folder(name)))
 
     def __iter__(self) -> Iterator[Finding]:
