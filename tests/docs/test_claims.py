@@ -1,5 +1,6 @@
 """What the front pages claim in numbers is counted."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,16 @@ def test_the_passes_of_the_demo_are_as_many_as_told(page):
     asked = NUMBERS[len(set(CONFIG.ask) & set(QUESTIONS))]
     passes = NUMBERS[len(plan_for(CONFIG, ROOT, []).passes())]
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-    assert f"the demo asks {asked} in {passes} passes" in text
+    assert f"the demo asks {asked} questions in {passes} passes" in text
     assert "share one pass" not in text
+
+
+def test_the_modules_that_the_architecture_names_are_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text)
+    missing = [path for path in named if not any((ROOT / base / path).is_file() for base in ("src/weakspot", "."))]
+    assert len(named) > 30
+    assert not missing, f"docs/architecture.md names modules that are not there: {', '.join(missing)}"
 
 
 def test_the_architecture_tells_them_too():

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 ConfigFile = Annotated[Path, typer.Argument(help="The file that says what to examine, usually weakspot.yaml.")]
 RunFolder = Annotated[Path, typer.Argument(help="The folder of a Run.")]
 RunOption = Annotated[
-    Path | None, typer.Option("--run", help="Folder of the Run; by default runs/ and the file's name.")
+    Path | None,
+    typer.Option("--run", help="Folder of the Run; by default what the file says, else runs/NAME for NAME.yaml."),
 ]
 ProbeOption = Annotated[
-    list[str] | None, typer.Option("--probe", help="Ask this probe too: its name, or module:Class.")
+    list[str] | None,
+    typer.Option("--probe", help="Run this probe too: its name, or module:Class; may be given several times."),
 ]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1 …; by default what the file says.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 SetOption = Annotated[
     list[str] | None,
@@ -35,7 +37,7 @@ _ON_SUBJECT = {
     "precision": Annotated[str | None, typer.Option(help="float32 or bf16; by default what the file says.")],
     "compile": Annotated[bool, typer.Option("--compile", help="Run the model through torch.compile where possible.")],
     "channels_last": Annotated[
-        bool, typer.Option("--channels-last", help="Hand the model images with the channels innermost in memory.")
+        bool, typer.Option("--channels-last", help="Use PyTorch's channels_last memory format.")
     ],
 }
 """What may be said of the model here, as in the file under `subject`."""
@@ -62,7 +64,7 @@ def takes_examination_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     added = {
         "run": RunOption,
         "limit": Annotated[
-            int | None, typer.Option(help="Examine at most so many samples of each split, drawn at random.")
+            int | None, typer.Option(help="Examine at most this many samples of each split, drawn at random.")
         ],
         **{name: _flag(name, *field) for name, field in execution_fields().items()},
         **_ON_SUBJECT,

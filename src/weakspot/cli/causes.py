@@ -68,7 +68,7 @@ def label(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the images to label as a CSV file, and read the labels in again; a file may be half done."""
+    """Write the images to label as a CSV file, and read the labels back, also of an incomplete file."""
     from weakspot.causes.labelling import UNSAFE, current_labels, export_labels, import_labels
     from weakspot.core.run import Run
 
@@ -95,7 +95,7 @@ def export(
     config: ConfigFile,
     output: Annotated[Path | None, typer.Option(help="The new folder; by default clusters in the Run.")] = None,
     train: Annotated[
-        bool, typer.Option(help="Whether to write the predictions for the training data too, as train_results.csv.")
+        bool, typer.Option(help="Also write the predictions for the training data, as train_results.csv.")
     ] = True,
     settings: SetOption = None,
     flags: ExaminationFlags,

@@ -20,7 +20,9 @@ app.command("sample", help=asking_alone("lesions"))(ask_command("lesions"))
 RunFolders = Annotated[list[Path], typer.Argument(help="The folder of the Run, or several, one per fold.")]
 Patient = Annotated[
     str | None,
-    typer.Option(help="A pattern for the patient at the beginning of a case's id; without it each case is a patient."),
+    typer.Option(
+        help="Regular expression for the patient at the start of a case's id; by default each case is a patient."
+    ),
 ]
 
 
@@ -30,8 +32,8 @@ def fit(
     output: Annotated[Path, typer.Option(help="The folder to write the lesion model to.")] = Path("lesion-model"),
     split: Annotated[str, typer.Option(help="The split whose lesions to learn from.")] = "validation",
     method: Annotated[str, typer.Option(help="The method that gives the probability.")] = "gcn_classification",
-    epochs: Annotated[int, typer.Option(help="How often to go over all lesions.")] = 60,
-    folds: Annotated[int, typer.Option(help="How many parts to cut the patients into for calibration.")] = 5,
+    epochs: Annotated[int, typer.Option(help="Epochs over all lesions.")] = 60,
+    folds: Annotated[int, typer.Option(help="Folds of patients for calibration.")] = 5,
     patient: Patient = None,
     trained_on: Annotated[
         Path | None,
@@ -115,7 +117,7 @@ def evaluate(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare all methods on scored lesions of cases with masks: areas, differences, intervals over patients."""
+    """Compare all methods on scored lesions of cases with masks: area under curve, differences, intervals."""
     from weakspot.cli.printing import print_table
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run

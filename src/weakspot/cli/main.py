@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from weakspot.core.subject import Subject
 
 app = typer.Typer(
-    help="Find where a neural network can't be trusted, see why, and prove the fix.",
+    help="Find where a neural network can't be trusted, see why, and check the fix.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -50,7 +50,7 @@ def main(
         bool, typer.Option("--traceback", help="Show where an error was raised.", envvar="WEAKSPOT_TRACEBACK")
     ] = False,
 ) -> None:
-    """Find where a neural network can't be trusted, see why, and prove the fix."""
+    """Find where a neural network can't be trusted, see why, and check the fix."""
     _SHOWN["traceback"] = trace
 
 
@@ -65,7 +65,7 @@ def demo(
     run: Annotated[Path, typer.Option("--run", help="Folder of the Run.")] = Path("runs/demo"),
     quiet: Quiet = False,
 ) -> None:
-    """Examine an embedded model on embedded data, and write a report."""
+    """Examine a small gaze detector on simulated eyes, and write a report."""
     from weakspot.cli import session
     from weakspot.cli.demo import CONFIG
 
@@ -75,28 +75,34 @@ def demo(
 
 @app.command()
 def init(
-    model: Annotated[str, typer.Option(help="module:name of a class, function or module; or a file .pt2 or .onnx.")],
+    model: Annotated[str, typer.Option(help="module:name of a class, function or nn.Module; or a .pt2 or .onnx file.")],
     test: Annotated[str, typer.Option(help="Test data: a folder, a file, module:function, or a mapping in YAML.")],
-    train: Annotated[str | None, typer.Option(help="Training data, alike.")] = None,
-    pool: Annotated[str | None, typer.Option(help="Unlabelled data to choose from what to label next, alike.")] = None,
+    train: Annotated[str | None, typer.Option(help="Training data, as for --test.")] = None,
+    pool: Annotated[
+        str | None, typer.Option(help="Unlabelled data, from which images to label are chosen; as for --test.")
+    ] = None,
     weights: Annotated[str | None, typer.Option(help="A safetensors file, or a state dict.")] = None,
     weights_entry: Annotated[str | None, typer.Option(help="Which part of a checkpoint holds the weights.")] = None,
-    arguments: Annotated[str | None, typer.Option(help="For the class or function: a mapping in YAML.")] = None,
+    arguments: Annotated[
+        str | None, typer.Option(help="Arguments of the class or function, as a mapping in YAML.")
+    ] = None,
     task: Annotated[
         str | None, typer.Option(help="classification, multilabel, regression, keypoints or segmentation.")
     ] = None,
     classes: Annotated[
-        str | None, typer.Option(help="How many, a list in YAML, or a file with a name per line.")
+        str | None, typer.Option(help="Their number, their names as a list in YAML, or a file with a name per line.")
     ] = None,
     scores: Annotated[str | None, typer.Option(help="What the outputs are: logits or probabilities.")] = None,
     bounds: Annotated[str | None, typer.Option(help="Smallest and largest value of an input, as [0, 1].")] = None,
     preprocess: Annotated[str | None, typer.Option(help="module:function, or numbers: {mean: 0.5, std: 0.5}.")] = None,
-    model_output: Annotated[str | None, typer.Option(help="Which part of what the model gives to take.")] = None,
+    model_output: Annotated[
+        str | None, typer.Option(help="Which part of the model's output to use: a name or a position.")
+    ] = None,
     device: Device = None,
     output: Annotated[Path, typer.Option(help="The file to write.")] = Path("weakspot.yaml"),
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a first weakspot.yaml, run one batch through the model, and say what was found."""
+    """Run one batch through the model, print what was found, and write a first weakspot.yaml."""
     from weakspot.cli.init import begin, data_entries, subject_entry, summary_lines
     from weakspot.core.files import write_text
 
@@ -125,7 +131,7 @@ def examine(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer what the file asks. Interrupted, the same command resumes where it stopped."""
+    """Answer the questions in the file. After an interruption, the same command resumes where it stopped."""
     from weakspot.cli.config import read_config
 
     answer(config, flags.applied(read_config(config)), flags, probes=probe or [], as_json=as_json, quiet=quiet)
@@ -147,12 +153,12 @@ def plan(
     config: ConfigFile,
     probe: ProbeOption = None,
     inference_options: Annotated[
-        bool, typer.Option(help="Try faster inference options, and say how much faster each is and what it changes.")
+        bool, typer.Option(help="Instead, try faster inference options: how much faster each is, and what it changes.")
     ] = False,
     flags: ExaminationFlags,
     as_json: Json = False,
 ) -> None:
-    """Say what an examination would cost in passes, time, memory and disk, by trying a few batches."""
+    """Estimate the passes, time, memory and disk of an examination, by trying a few batches."""
     from weakspot.cli import session
     from weakspot.cli.config import read_config
     from weakspot.cli.printing import cost_entry, print_costs
@@ -241,10 +247,10 @@ def show(
 @app.command()
 def laws(
     probe: Annotated[str, typer.Argument(help="The probe: its name, or module:Class.")],
-    folder: Annotated[Path, typer.Option(help="Where the module lies.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="The folder of the module.")] = Path(),
     quiet: Quiet = False,
 ) -> None:
-    """Try every law on a probe: any batch size, shards, order, engine and interruption give the same Finding."""
+    """Test a probe: batch size, shards, order, engine and interruptions must not change its Finding."""
     from weakspot.cli.loading import modules_beside
     from weakspot.laws import LAWS, check
     from weakspot.registry import find_probe

@@ -25,22 +25,20 @@ _HEADER = "# Written by `weakspot causes retrain`, which replaces it next time.\
 def retrain(
     config: ConfigFile,
     run: RunOption = None,
-    split: Annotated[str, typer.Option(help="By which split the models are compared.")] = "test",
-    epochs: Annotated[int | None, typer.Option(help="Times over all data, at most.")] = None,
+    split: Annotated[str, typer.Option(help="The split on which the models are compared.")] = "test",
+    epochs: Annotated[int | None, typer.Option(help="Epochs, at most.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Step size of the optimiser.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
-    repeats: Annotated[
-        int | None, typer.Option(help="How often each method trains, each time with another seed.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the first repeat.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="Trainings per method, each with another seed.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the first training.")] = None,
     validation: Annotated[
-        str | None, typer.Option(help="Share of the labelled samples by which to judge when to stop, or a split.")
+        str | None, typer.Option(help="For early stopping: a share of the labelled samples (0 for none), or a split.")
     ] = None,
     train_function: Annotated[
         str | None, typer.Option(help="module:function, a training function of your own.")
     ] = None,
     baselines: Annotated[
-        bool, typer.Option(help="Train on as many other samples too, where the pool has targets.")
+        bool, typer.Option(help="Also train on as many other samples, if the pool has targets.")
     ] = True,
     device: Device = None,
     as_json: Json = False,

@@ -40,7 +40,7 @@ def question(asks: str) -> type[TyperGroup]:
 
 def asking_alone(room: str) -> str:
     """What the command of a question does, in a line."""
-    return f"{QUESTIONS[room]} Asks this alone, with the file's options and those given here."
+    return f"{QUESTIONS[room]} Asks only this, with the options in the file and --set."
 
 
 def with_settings(config: "Config", room: str, settings: Sequence[str] | None) -> "Config":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PolicyFile = Annotated[Path, typer.Argument(help="The file with the rules, usually policy.yaml.")]
 PolicyOption = Annotated[
-    Path | None, typer.Option("--policy", help="A file with rules: each becomes a claim, held or not.")
+    Path | None, typer.Option("--policy", help="A file with rules: each becomes a claim, met or not.")
 ]
 Baseline = Annotated[Path | None, typer.Option(help="The Run to compare with, instead of the policy's own.")]
 
@@ -27,7 +27,9 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(gate)
     app.command()(compare)
-    app.add_typer(evidence, name="evidence", help="A Run as evidence for a safety case, sealed against changes.")
+    app.add_typer(
+        evidence, name="evidence", help="Write a Run as evidence for a safety case, and check that nothing was changed."
+    )
 
 
 def gate(
@@ -39,7 +41,7 @@ def gate(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Hold a Run to the rules of a policy; exit code 1 if any does not hold."""
+    """Check a Run against the rules of a policy; exit code 1 if any does not hold."""
     from weakspot.cli.error_attribution import reading
     from weakspot.cli.printing import printable
     from weakspot.core.run import Run
@@ -60,11 +62,11 @@ def gate(
 def compare(
     before: Annotated[Path, typer.Argument(help="The folder of a Run.")],
     after: Annotated[Path, typer.Argument(help="The folder of another Run.")],
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     every: Annotated[bool, typer.Option("--all", help="Print numbers without an interval too.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what differs between two Runs: two models, or one before and after; paired by input where possible."""
+    """Compare two Runs, of two models or of one before and after retraining; input by input where possible."""
     from weakspot.cli.error_attribution import reading
     from weakspot.compare import compare_runs
     from weakspot.core.errors import ConfigError
@@ -89,11 +91,11 @@ def write(
     policy: PolicyOption = None,
     baseline: Baseline = None,
     sign: Annotated[
-        Path | None, typer.Option("--sign", help="Sign the bundle with this private key of SSH (by ssh-keygen).")
+        Path | None, typer.Option("--sign", help="Sign the bundle with this SSH key; needs ssh-keygen.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write claims, evidence with digests, thresholds, assumptions and limits of a Run as Markdown and JSON."""
+    """Write what a Run shows as claims, with digests, thresholds, assumptions and limits, in Markdown and JSON."""
     from weakspot.cli.error_attribution import reading
     from weakspot.core.run import Run
     from weakspot.evidence import write_bundle
@@ -108,17 +110,17 @@ def write(
 
 @evidence.command()
 def verify(
-    bundle: Annotated[Path, typer.Argument(help="The folder that `weakspot evidence` wrote.")],
+    bundle: Annotated[Path, typer.Argument(help="The folder that `weakspot evidence write` wrote.")],
     run: Annotated[Path | None, typer.Option(help="Where the Run lies now, if it was moved.")] = None,
     baseline: Annotated[Path | None, typer.Option(help="Where the baseline lies now, if it was moved.")] = None,
     seal: Annotated[str | None, typer.Option(help="The seal that was printed when the bundle was written.")] = None,
     signers: Annotated[
-        Path | None, typer.Option(help="Who may have signed it: a file of allowed signers, as ssh-keygen reads it.")
+        Path | None, typer.Option(help="Who may sign: a file of allowed signers, as for ssh-keygen.")
     ] = None,
-    signer: Annotated[str | None, typer.Option(help="Who must have signed it; by default any of the signers.")] = None,
+    signer: Annotated[str | None, typer.Option(help="Who must have signed it; by default any of --signers.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check that no file of a bundle and of its Run was changed, and derive every claim from the Findings again."""
+    """Check that no file of a bundle or its Run was changed, and that every claim follows from the Findings."""
     from weakspot.cli.printing import printable
     from weakspot.evidence import verify_bundle
 

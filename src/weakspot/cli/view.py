@@ -18,14 +18,14 @@ def register(app: typer.Typer) -> None:
 def view(
     run: RunFolder,
     other: Annotated[Path | None, typer.Argument(help="Another Run, to see the same samples before and after.")] = None,
-    port: Annotated[int, typer.Option(help="Where it listens; 0 for any free port.", min=0, max=65535)] = PORT,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free port.", min=0, max=65535)] = PORT,
     host: Annotated[
         str,
-        typer.Option(help="The name or address to listen on; others than this machine's own can be reached by others."),
+        typer.Option(help="Name or address to listen on; with any but localhost, other machines may reach it."),
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
-    """Look through a Run in the browser, until Ctrl-C; with a second Run, both side by side."""
+    """Show a Run in the browser, until Ctrl-C; with a second Run, both side by side."""
     from weakspot.core.errors import ConfigError
     from weakspot.core.run import Run
 

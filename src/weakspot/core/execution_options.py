@@ -27,20 +27,21 @@ class ExecutionOptions:
     """
 
     batch_size: Annotated[
-        int | None, "Samples per forward pass; by default as the run was begun, else as inputs, model and memory allow."
+        int | None,
+        "Samples per forward pass; by default as when the run began, for a new run chosen to fit the memory.",
     ] = None
-    shard_size: Annotated[int, "Samples per unit of work that is kept when a run is interrupted."] = 1024
-    workers: Annotated[int, "Threads that read ahead."] = 2
+    shard_size: Annotated[int, "Samples per shard: finished shards are kept when a run is interrupted."] = 1024
+    workers: Annotated[int, "Threads that read batches ahead."] = 2
     on_bad_sample: Annotated[
-        Literal["stop", "skip"], "stop at a sample that cannot be used, with its name; or skip it, and list it."
+        Literal["stop", "skip"], "At a sample that cannot be used: stop and name it, or skip and list it."
     ] = "stop"
     threads: Annotated[
         int | None,
-        "Threads that torch computes with; by default as the run was begun, else one per core, or one with ray.",
+        "Threads of torch; by default as when the run began, for a new run one per core, or one with ray.",
     ] = None
-    engine: Annotated[Literal["local", "ray"], "Who does the work: local, or ray for many cores, GPUs or machines."] = (
-        "local"
-    )
+    engine: Annotated[
+        Literal["local", "ray"], "Where it runs: local, this process; or ray, on many cores, GPUs or machines."
+    ] = "local"
     address: Annotated[str | None, "ray: a running cluster; by default Ray is started on this machine."] = None
     engine_workers: Annotated[
         int | None, "ray: how many workers; by default one per GPU, or per core where there is none."

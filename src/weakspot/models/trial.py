@@ -114,7 +114,7 @@ def compared_normalisations(subject_with: Callable[[Any], Subject], batch: Batch
     subject_with: gives the subject with another pre-processing.
     now: which samples are predicted correctly so far.
 
-    Clearly better: of the samples that only one of the two predicts correctly, it wins by 3 √n or more.
+    Clearly better: of the samples that only one of the two predicts correctly, it wins by more than 3 √n.
     """
     alternatives = []
     for name, normalise in usual_normalisations(batch.inputs):
