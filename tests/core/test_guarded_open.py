@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -242,3 +243,23 @@ def test_a_damaged_table_is_a_value_that_cannot_be(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"."):
             read_table(path)
+
+
+THREADS = """
+import os, sys
+from pathlib import Path
+import pyarrow.parquet
+from weakspot.core.guarded_table import read_table
+threads = lambda: len(os.listdir("/proc/self/task"))
+before = threads()
+assert read_table(Path(sys.argv[1])).num_rows == 3
+print(threads() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux: counts a process's threads")
+def test_reading_a_table_starts_no_threads(tmp_path):
+    """A thread of Arrow that held a Python file when the interpreter exited aborted one command in ten (exit 134)."""
+    parquet.write_table(pa.table({"id": ["a", "b", "c"], "score": [0.1, 0.2, 0.3]}), tmp_path / "t.parquet")
+    command = [sys.executable, "-c", THREADS, tmp_path / "t.parquet"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"

@@ -30,8 +30,9 @@ def read_table(path: Path, *, links: bool = True) -> "pa.Table":
         try:
             about = parquet.read_metadata(file)
             coded = _checked(about, most)
-            with parquet.ParquetFile(file, metadata=about, read_dictionary=sorted(coded)) as opened:
-                return _unpacked(opened.read(), about.schema.to_arrow_schema(), most)
+            # No threads of Arrow: one that still holds a Python file when the interpreter exits aborts the process.
+            with parquet.ParquetFile(file, metadata=about, read_dictionary=sorted(coded), pre_buffer=False) as opened:
+                return _unpacked(opened.read(use_threads=False), about.schema.to_arrow_schema(), most)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # Arrow's own errors of damaged pages, too
             raise ValueError(str(error).strip().partition("\n")[0][:200]) from error
         finally:
