@@ -2,24 +2,18 @@
 
     python benchmarks/faults/damage.py --damaged 500 --cuts 100
 
-Writes `damage.csv` beside this file: what, how many, how many were wrong, seconds, machine, versions, commit.
+Writes `damage.csv` beside this file.
 """
 
 import argparse
-import csv
-import platform
 import random
 import shutil
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
-
-import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.faults.recording import record
 from tests.core.helpers import Heard, TrainTally
 from tests.core.test_damaged_shards import DAMAGES
 from tests.core.test_damaged_shards import found as examined_shards
@@ -89,24 +83,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--damaged", type=int, default=500)
     parser.add_argument("--cuts", type=int, default=100)
-    given = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    about = [platform.machine(), platform.python_version(), torch.__version__, commit.stdout.strip()]
-    rows = [
-        ("damaged shards", given.damaged // 2, damaged_shards),
-        ("damaged Findings", given.damaged - given.damaged // 2, damaged_findings),
-        ("power cuts", given.cuts, power_cuts),
-    ]
-    with Path(__file__).with_name("damage.csv").open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["what", "tried", "wrong", "seconds", "machine", "python", "torch", "commit"])
-        for name, count, measure in rows:
-            begun = time.perf_counter()
-            with tempfile.TemporaryDirectory() as base:
-                wrong = measure(Path(base), count)
-            row = [name, count, wrong, f"{time.perf_counter() - begun:.0f}", *about]
-            table.writerow(row)
-            print(*row, flush=True)
+    options = parser.parse_args()
+    half = options.damaged // 2
+    record(
+        "damage",
+        [
+            ("damaged shards", half, damaged_shards),
+            ("damaged Findings", options.damaged - half, damaged_findings),
+            ("power cuts", options.cuts, power_cuts),
+        ],
+    )
 
 
 if __name__ == "__main__":

@@ -15,13 +15,17 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch.export import Dim, export, save, unflatten
 
 from tests.models.evil_archives import EvilArchives
+from tests.models.evil_arrays import HONEST as HONEST_ARRAYS
+from tests.models.evil_arrays import EvilArrays
 from tests.models.evil_weights import HONEST, EvilWeights
 from tests.models.nets import net
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import WeakspotError
+from weakspot.data.arrays import ArraySource
 from weakspot.models import load_exported, read_weights
 
 RUNS = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "subprocess.Popen",
@@ -82,6 +86,17 @@ def use_weights(file, unguarded):
         read_weights(file)
 
 
+def use_arrays(file, unguarded):
+    if unguarded:
+        loaded = np.load(file, allow_pickle=True)
+        for name in getattr(loaded, "files", ()):
+            loaded[name]
+        return
+    source = ArraySource.npz(file, inputs="x", targets="y") if file.suffix == ".npz" else ArraySource.npy(file)
+    source.fingerprint()
+    source.read(np.arange(min(4, len(source.ids))))
+
+
 def files_of(evil, kinds, count, folder):
     """(kind of evil, file), one after the other."""
     for kind, suffix, content in evil.drawn(kinds, count):
@@ -96,11 +111,15 @@ def warm_up(folder):
     use_archive(folder / "honest.pt2", False)
     torch.save(HONEST, folder / "honest.pt")
     assert read_weights(folder / "honest.pt").tensors.keys() == HONEST.keys()
+    np.savez(folder / "honest.npz", **HONEST_ARRAYS)
+    np.save(folder / "honest.npy", HONEST_ARRAYS["x"])
+    for name in ("honest.npz", "honest.npy"):
+        use_arrays(folder / name, False)
 
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("archives", "weights"))
+    parser.add_argument("what", choices=("archives", "weights", "arrays"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--kinds", nargs="+", help="of evil, as the methods are named; all, unless said")
@@ -115,7 +134,7 @@ def used(use, file, given, marks, watch):
     try:
         use(file, given.unguarded)
         end, error = "loaded", ""
-    except ConfigError:
+    except WeakspotError:
         end, error = "refused", ""
     except BaseException as caught:
         end, error = "failed", f"{type(caught).__name__}: {str(caught)[:300]}"
@@ -139,8 +158,10 @@ def main():
     warm_up(given.folder)
     if given.what == "archives":
         evil, use = EvilArchives(honest_archive(), marks, given.seed), use_archive
-    else:
+    elif given.what == "weights":
         evil, use = EvilWeights(marks, given.seed), use_weights
+    else:
+        evil, use = EvilArrays(marks, given.seed), use_arrays
     ends, harmful, strange = Counter(), Counter(), []
     for kind, file in files_of(evil, given.kinds or evil.kinds(), given.count, given.folder):
         end, harm, note = used(use, file, given, marks, watch)

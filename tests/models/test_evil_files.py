@@ -1,4 +1,4 @@
-"""Hundreds of evil archives and weights: nothing in them is executed, and they write nothing."""
+"""Hundreds of evil archives, weights and arrays: nothing in them is executed, and they write nothing."""
 
 import json
 import os
@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.models.evil_archives import EvilArchives
+from tests.models.evil_arrays import EvilArrays
 from tests.models.evil_weights import EvilWeights
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ALIVE = {
     "archives": ("a_file_from_an_operator", "a_graph_twice", "code_in_names_of_values", "code_to_guard_inputs",
                  "imports", "pickled_samples", "pickled_weights", "sizes", "two_names_of_a_member"),
+    "arrays": ("a_pickle_alone", "objects", "objects_in_an_npz"),
     "weights": ("calls_in_a_pickle", "calls_in_a_zip", "calls_without_a_zip"),
 }  # fmt: skip
 """Kinds of evil that torch alone would run."""
@@ -40,19 +42,23 @@ def assert_harmless(seen, count):
     assert seen["ends"]["refused"] > count / 2
 
 
-@pytest.mark.parametrize(("what", "kinds"), [("archives", EvilArchives.kinds()), ("weights", EvilWeights.kinds())])
+@pytest.mark.parametrize(
+    ("what", "kinds"),
+    [("archives", EvilArchives.kinds()), ("weights", EvilWeights.kinds()), ("arrays", EvilArrays.kinds())],
+    ids=["archives", "weights", "arrays"],
+)
 def test_nothing_in_evil_files_is_executed_and_nothing_is_written(what, kinds, tmp_path):
     count = 10 * len(kinds)
     assert_harmless(tried(what, tmp_path, "--count", count), count)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["archives", "weights"])
+@pytest.mark.parametrize("what", ["archives", "weights", "arrays"])
 def test_nothing_in_a_thousand_evil_files_is_executed(what, tmp_path):
     assert_harmless(tried(what, tmp_path, "--count", 1000, "--seed", 1), 1000)
 
 
-@pytest.mark.parametrize("what", ["archives", "weights"])
+@pytest.mark.parametrize("what", ["archives", "weights", "arrays"])
 def test_torch_alone_would_run_them_and_that_is_noticed(what, tmp_path):
     """So that the other tests see nothing because there is nothing to see."""
     kinds = ALIVE[what]
