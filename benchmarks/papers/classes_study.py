@@ -17,7 +17,7 @@ from measuring import machine
 
 from weakspot import ExecutionOptions, Finding, Subject, examine
 from weakspot.classes import pair_values
-from weakspot.classes.coverage_probes import CRITERIA, ClassCoverage, ClassGauge, ClassRanges
+from weakspot.classes.coverage_probes import CRITERIA, ClassCoverage, ClassCriteria, ClassRanges
 from weakspot.classes.probes import ClassPairs
 from weakspot.core.source import Source
 from weakspot.statistics import average_precision, cost_effectiveness
@@ -67,11 +67,11 @@ def separation(subject: Subject, test: Source, train: Source) -> dict[str, Any]:
     """RQ1a and RQ1b: what coverage tells of the classes, by training images, and ranges profiled on them."""
     how = ExecutionOptions(batch_size=_BATCH)
     coverage, ranges = examine(subject, train, [ClassCoverage(), ClassRanges()], execution=how)
-    gauge = examine(subject, test, [ClassGauge(ranges=ranges)], execution=how)[0]
+    criteria = examine(subject, test, [ClassCriteria(ranges=ranges)], execution=how)[0]
     return {
         "coverage_p": f"{coverage.summary['p_value'].value:.1e}",
         **{f"coverage_{size}": rounded(coverage.summary[f"{size}_share"].value) for size in EFFECTS},
-        **{f"{name}_alike": gauge.summary[f"{name}_alike"].value for name in CRITERIA},
+        **{f"{name}_alike": criteria.summary[f"{name}_alike"].value for name in CRITERIA},
     }
 
 

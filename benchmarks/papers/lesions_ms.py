@@ -5,7 +5,7 @@
 
 `prepare` fills the brains, `train` trains the nine networks in turns until the minutes are over, `sample` looks at each
 case 20 times, `fit` trains the lesion models and scores the test lesions, `evaluate` writes lesions_ms*.csv beside this
-script. Each stage goes on where it was interrupted. What is asked is said in docs/papers-lesions-protocol.md.
+script. Each stage resumes where it was interrupted. The questions stand in docs/papers-lesions-protocol.md.
 """
 
 import argparse

@@ -23,7 +23,7 @@ BUILT_IN = {
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
     "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips",
-    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassGauge",
+    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",

@@ -6,7 +6,7 @@ from typing import Any
 from weakspot.core.digest import canonical
 from weakspot.rooms import declared
 
-FINDINGS = {"repair.answers": "repair.predictions"}
+FINDINGS = {"classes.class_gauge": "classes.class_criteria", "repair.answers": "repair.predictions"}
 """Findings that had another name in version 1; an older Run keeps it."""
 NUMBERS = {
     "lucky": "fragile",

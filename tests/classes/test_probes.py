@@ -10,7 +10,7 @@ from torch import nn
 
 from tests.references import classes as reference
 from weakspot import ExecutionOptions, Finding, Plan, Run, Subject, examine
-from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge, ClassRanges
+from weakspot.classes.coverage_probes import ClassCoverage, ClassCriteria, ClassRanges
 from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.probes import ClassPairs, ImagesToLabel
 from weakspot.classes.room import steps
@@ -252,17 +252,17 @@ def test_what_select_cannot_be_is_refused() -> None:
 def test_room_asks_only_what_was_asked() -> None:
     assert [step.probe for step in steps({})] == [ClassPairs]
     asked = steps({"layers": ["first", "second"], "groups": "light", "separation": True})
-    assert [step.probe for step in asked] == [ClassPairs, GroupFairness, ClassCoverage, ClassGauge]
+    assert [step.probe for step in asked] == [ClassPairs, GroupFairness, ClassCoverage, ClassCriteria]
     assert all(step.options["layers"] == ("first", "second") for step in asked)
     assert asked[-1].upstream["ranges"].probe is ClassRanges
     with pytest.raises(ConfigError, match="has no option 'colour'"):
         steps({"colour": "red"})
 
 
-def test_gauge_equals_a_plain_count(net, subject, data) -> None:
+def test_class_criteria_equal_a_plain_count(net, subject, data) -> None:
     train = ArraySource(images(150, seed=3), np.random.default_rng(4).integers(0, 3, 150))  # no training images of bus
     ranges = examine(subject, train, [ClassRanges()], execution=QUICK)[0]
-    finding = examine(subject, data, [ClassGauge(ranges=ranges, sections=5)], execution=QUICK)[0]
+    finding = examine(subject, data, [ClassCriteria(ranges=ranges, sections=5)], execution=QUICK)[0]
     trained, tested = channel_means(net, images(150, seed=3)), channel_means(net, images(200))
     train_labels, labels = (source.read(np.arange(len(source.ids))).targets.numpy() for source in (train, data))
     for number, row in enumerate(finding.table.to_pylist()[:3]):

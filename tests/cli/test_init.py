@@ -149,7 +149,7 @@ def test_it_writes_over_nothing_unless_told(weakspot, place, tmp_path):
     call = ("init", "--model", f"{place}:Colours", "--test", "test")
     code, out, err = weakspot(*call)
     assert (code, out) == (2, "")
-    assert "weakspot.yaml is there already: choose another with --output, or write over it with --force" in err
+    assert "weakspot.yaml already exists: choose another with --output, or write over it with --force" in err
     assert (tmp_path / "weakspot.yaml").read_text() == "precious"
     assert weakspot(*call, "--force")[0] == 0
     assert "precious" not in (tmp_path / "weakspot.yaml").read_text()

@@ -32,7 +32,7 @@ from weakspot import Estimate, Probe, Sum
 
 
 class Wrong(Probe):
-    '''The share of inputs that are predicted wrongly.'''
+    '''The share of inputs that are predicted incorrectly.'''
 
     wrong, seen = Sum(), Sum()
 

@@ -182,7 +182,7 @@ def test_a_budget_lists_the_first_of_every_ranking(tmp_path):
 
 
 def test_what_select_cannot_be_is_refused():
-    with pytest.raises(ConfigError, match=r"the option add is now select: write select: \{from: SPLIT\}"):
+    with pytest.raises(ConfigError, match=r"coverage: the option add is now select: expected \{from: SPLIT\}"):
         steps({"add": "pool"})
     with pytest.raises(ConfigError, match=r"coverage: select is 'pool': expected \{from: SPLIT\}"):
         steps({"select": "pool"})

@@ -87,7 +87,7 @@ def test_maps_and_table_lead_to_the_same_places(tmp_path, orientation):
 def test_nothing_is_replaced_and_nothing_is_left_half(tmp_path, monkeypatch):
     export_case(made_case(), tmp_path)
     before = (tmp_path / "k7" / "lesions.csv").read_bytes()
-    with pytest.raises(RunError, match="k7 is there already"):
+    with pytest.raises(RunError, match="k7 already exists"):
         export_case(made_case(), tmp_path)
     assert (tmp_path / "k7" / "lesions.csv").read_bytes() == before
     monkeypatch.setattr("weakspot.lesions.export.png", lambda pixels: 1 / 0)
@@ -142,7 +142,7 @@ def test_cases_of_a_finding_are_sampled_again_and_written(tmp_path):
     box = next(row for row in rows if int(row["lesion"]) == labels[4, 5, 3])
     assert [float(box[name]) for name in "ijk"] == pytest.approx([4, 5.5, 3])
     assert float(box["volume_mm3"]) == pytest.approx(3 * 4 * 3 * 3)
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         export_cases(finding, subject, source, tmp_path / "out", sampling=probe.case_sampling)
     with pytest.raises(DataError, match="no case 'z'"):
         export_cases(finding, subject, source, tmp_path / "more", sampling=probe.case_sampling, cases=["z"])

@@ -32,7 +32,7 @@ def test_saved_and_loaded_and_not_replaced(tmp_path):
     folds = make_folds(CASES, count=3)
     save_folds(folds, tmp_path / "folds.json")
     assert load_folds(tmp_path / "folds.json") == folds
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         save_folds(folds, tmp_path / "folds.json")
 
 

@@ -9,6 +9,7 @@ from weakspot.compare import compare_runs
 from weakspot.core.run import Run
 from weakspot.report import render
 from weakspot.report.drawings import figures
+from weakspot.rooms import declared
 from weakspot.upgrades import finding_from_1
 
 TASKS = ("classification", "multilabel", "regression", "keypoints", "segmentation")
@@ -67,3 +68,10 @@ def test_older_runs_are_compared(runs):
 def test_inference_options_have_their_new_name():
     index = {"name": "causes.errors", "provenance": {"ways": {"precision": "bf16"}, "probe": "Errors"}}
     assert finding_from_1(index)["provenance"] == {"inference_options": {"precision": "bf16"}, "probe": "Errors"}
+
+
+@pytest.mark.parametrize("task", ("classification", "multilabel"))
+def test_the_criteria_of_classes_are_declared_under_their_new_name(runs, task):
+    finding = Run.open(runs / task)["classes.class_gauge"]
+    assert {*finding.outputs.columns} == {*declared("classes.class_criteria").columns}
+    assert len(finding.outputs.figures) == 1

@@ -137,7 +137,7 @@ def test_enter_enlarges_at_once_and_arrows_go_on(page, known):
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
     assert page.run(CURRENT) == 2 and page.run(SELECTED) == [2]
-    assert page.run("document.activeElement.role") == "listbox", "the keyboard goes on where it was"
+    assert page.run("document.activeElement.role") == "listbox", "the keyboard focus stays where it was"
     page.click(".cell[data-index='4']", clicks=2)
     page.wait("document.querySelector('dialog.zoom[open]')")
     page.press("Enter")

@@ -78,7 +78,7 @@ def errors(ids: np.ndarray, target: np.ndarray, predicted: np.ndarray, draw: np.
     }
     summary = {
         "errors": Estimate(int(wrong.sum()), about="error-inducing images"),
-        "error_share": Estimate(float(wrong.mean()), 0.2, 0.4, 0.95, "share of the images predicted wrongly"),
+        "error_share": Estimate(float(wrong.mean()), 0.2, 0.4, 0.95, "share of the images predicted incorrectly"),
     }
     return made("causes.errors", "Error-inducing images.", summary=summary, table=table_of(columns))
 

@@ -147,8 +147,8 @@ def examples(
 def slice_arrays(images: ExaminedImages, slices: Sequence[ErrorSlice]) -> dict[str, NDArray[Any]]:
     """The first rule that holds for each image, what was measured, and what was left out."""
     first = np.zeros(len(images.ids), dtype=np.int64)
-    for place, one in reversed(list(enumerate(slices, start=1))):
-        first[one.members] = place
+    for rank, one in reversed(list(enumerate(slices, start=1))):
+        first[one.members] = rank
     measured = [trait for trait in images.table.traits if trait.source == "image"]
     arrays: dict[str, NDArray[Any]] = {
         "image_id": images.ids,

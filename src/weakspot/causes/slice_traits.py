@@ -54,8 +54,8 @@ def trait_table(
     traits = [_metadata_trait(name, column, options) for name, column in metadata.items() if name not in left_out]
     for name, column in measures.items():
         measure = MEASURES[name]
-        own = f"{name} of the image" if name in metadata else name
-        traits.append(Trait(own, column, "image", measure.period, measure.low, measure.high))
+        trait_name = f"{name} of the image" if name in metadata else name
+        traits.append(Trait(trait_name, column, "image", measure.period, measure.low, measure.high))
     if "target" in named:
         traits.append(Trait("true class", named["target"], "class"))
         traits.append(Trait("predicted class", named["prediction"], "prediction"))
@@ -77,10 +77,10 @@ def _check(metadata: Mapping[str, NDArray[Any]], options: TraitOptions) -> None:
 
 
 def _metadata_trait(name: str, column: NDArray[Any], options: TraitOptions) -> Trait:
-    own = f"metadata {name}" if name in ("true class", "predicted class") else name
+    trait_name = f"metadata {name}" if name in ("true class", "predicted class") else name
     if column.dtype.kind in "biuf":
-        return Trait(own, column.astype(np.float64), period=360.0 if name in options.angles else None)
-    return Trait(own, column.astype(np.str_))
+        return Trait(trait_name, column.astype(np.float64), period=360.0 if name in options.angles else None)
+    return Trait(trait_name, column.astype(np.str_))
 
 
 def _why_not(

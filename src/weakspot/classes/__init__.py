@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from weakspot.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge, ClassRanges
+    from weakspot.classes.coverage_probes import ClassCoverage, ClassCriteria, ClassRanges
     from weakspot.classes.group_probes import GroupFairness
     from weakspot.classes.membership import Members, class_members, class_sizes, rankable_classes
     from weakspot.classes.metrics_activation import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccuracyGaps",
     "ClassCoverage",
-    "ClassGauge",
+    "ClassCriteria",
     "ClassPairs",
     "ClassRanges",
     "ClassSeparation",
@@ -89,7 +89,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     "weakspot.classes",
     {
-        "coverage_probes": "ClassCoverage ClassGauge ClassRanges",
+        "coverage_probes": "ClassCoverage ClassCriteria ClassRanges",
         "group_probes": "GroupFairness",
         "membership": "Members class_members class_sizes rankable_classes",
         "metrics_activation": "activation_counts activation_probability neural_paths neuron_coverage",

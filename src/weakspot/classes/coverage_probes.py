@@ -96,7 +96,7 @@ class ClassCoverage(Probe):
 
 
 class ClassRanges(Probe):
-    """Smallest and largest value of each neuron over the training images of each class: bounds for `ClassGauge`.
+    """Smallest and largest value of each neuron over the training images of each class: bounds for `ClassCriteria`.
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
     """
@@ -138,7 +138,7 @@ class ClassRanges(Probe):
         )
 
 
-class ClassGauge(Probe):
+class ClassCriteria(Probe):
     """DeepGauge's criteria for each class: how many classes share the same coverage?
 
     Of the test images of a class (Ma et al. 2018, as Tian et al. 2020 apply it, RQ1b): share of the k sections of each
@@ -151,7 +151,7 @@ class ClassGauge(Probe):
     ranges: the Finding of `ClassRanges` over the training data.
     """
 
-    outputs = declared.CLASS_GAUGE
+    outputs = declared.CLASS_CRITERIA
 
     tasks = ("classification", "multilabel")
 

@@ -267,7 +267,7 @@ CLASS_RANGES = Outputs(
         "high": ArraySpec("largest value of each neuron, by class", ("class", "neuron")),
     },
 )
-CLASS_GAUGE = Outputs(
+CLASS_CRITERIA = Outputs(
     summary={"*_alike": count("most classes that share a hundredth of this criterion")},
     columns={
         "class": text("the class"),

@@ -29,7 +29,7 @@ class GroupFairness(Probe):
     From outside: accuracy per group and the difference of every two, with intervals that hold together. From inside,
     after DeepInspect (Tian et al. 2020): the distance between what two groups activate, and the average bias over the
     predicted classes c, |Δ(c, a) − Δ(c, b)|/(Δ(c, a) + Δ(c, b)), which says beside which class the groups part. With
-    several labels per image, an image is right if all its labels are.
+    several labels per image, an image is predicted correctly if all its labels are.
 
     groups: the column of the metadata that names each image's group; by default the images' true class.
     threshold: above which a neuron counts as active.

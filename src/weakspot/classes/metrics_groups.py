@@ -54,7 +54,7 @@ def group_accuracy(correct: ArrayLike, groups: ArrayLike) -> GroupAccuracy:
     """Accuracy per group of a metadata column.
 
     Args:
-        correct: whether each image is right.
+        correct: whether each image is predicted correctly.
         groups: name of each image's group.
 
     >>> group_accuracy([True, False, True], ["man", "woman", "man"]).accuracy

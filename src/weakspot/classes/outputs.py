@@ -5,7 +5,7 @@ from typing import Any
 
 from weakspot.classes.finding_outputs import (
     CLASS_COVERAGE,
-    CLASS_GAUGE,
+    CLASS_CRITERIA,
     CLASS_PAIRS,
     CLASS_RANGES,
     GROUP_FAIRNESS,
@@ -104,7 +104,7 @@ ROOM = Room(
         "classes.group_fairness": GROUP_FAIRNESS,
         "classes.class_coverage": CLASS_COVERAGE,
         "classes.class_ranges": CLASS_RANGES,
-        "classes.class_gauge": CLASS_GAUGE,
+        "classes.class_criteria": CLASS_CRITERIA,
     },
     worst=worst,
     pages=(

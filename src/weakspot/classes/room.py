@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weakspot.classes.coverage_probes import ClassCoverage, ClassGauge
+from weakspot.classes.coverage_probes import ClassCoverage, ClassCriteria
 from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
 from weakspot.core.errors import ConfigError
@@ -43,7 +43,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         asked.append(Step(ImagesToLabel, {"budget": selection.budget}, selection.split, {"pairs": pairs}))
     if separation:
         asked.append(Step.of(ClassCoverage, **_taken_over(pairs, "threshold", "layers")))
-        asked.append(Step.of(ClassGauge, **_taken_over(pairs, "layers")))
+        asked.append(Step.of(ClassCriteria, **_taken_over(pairs, "layers")))
     return asked
 
 

@@ -1,4 +1,4 @@
-"""Whose fault an exception is: an error in the user's own code is told with its place, without a trace-back."""
+"""Whose fault an exception is: an error in the user's own code is reported with file and line, without a traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _LONGEST = 300
 
 
 def user_error(error: Exception) -> WeakspotError | None:
-    """What to tell the user of an exception that is none of weakspot's own; None where it is a defect of weakspot."""
+    """The message for the user where an exception is not weakspot's fault; None where it is a defect of weakspot."""
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return ConfigError(f"there is not enough memory: {_first_line(error)}; ask for less at once")
     frames = error_frames(error)
@@ -22,24 +22,26 @@ def user_error(error: Exception) -> WeakspotError | None:
         return ConfigError(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}")
     if theirs:
         location = f"{theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}"
-        return SubjectError(f"your own code failed at {location}: {_told(error)}")
+        return SubjectError(f"your own code failed at {location}: {_described(error)}")
     if any(Path(frame.filename) == _SUBJECT for frame in frames):
         return SubjectError(
-            f"the model cannot take these inputs: {_told(error)}; check the shape of the samples, preprocess and output"
+            f"the model cannot take these inputs: {_described(error)}; check the samples' shape, preprocess and output"
         )
-    if any("importlib" in frame.filename for frame in frames) and not _is_own(frames[-1].filename):
-        return ConfigError(f"a library cannot be loaded: {_told(error)}, in {frames[-1].filename}; install it again")
+    if any("importlib" in frame.filename for frame in frames) and not _is_weakspots(frames[-1].filename):
+        return ConfigError(
+            f"a library cannot be loaded: {_described(error)}, in {frames[-1].filename}; install it again"
+        )
     if isinstance(error, ImportError):
-        return ConfigError(f"a library cannot be loaded: {_told(error)}; install it again")
+        return ConfigError(f"a library cannot be loaded: {_described(error)}; install it again")
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         named = "" if error.filename is None else f" {error.filename}"
-        return ConfigError(f"cannot use{named or ' a file or connection'}: {error.strerror or _told(error)}")
+        return ConfigError(f"cannot use{named or ' a file or connection'}: {error.strerror or _described(error)}")
     return None
 
 
 @contextmanager
 def reading(*runs: Path | None) -> Iterator[None]:
-    """What a Run that somebody made up, or changed, can lead to: told as its fault."""
+    """Report what a forged or changed Run leads to as an error of that Run."""
     try:
         yield
     except (WeakspotError, MemoryError, OSError):
@@ -49,29 +51,29 @@ def reading(*runs: Path | None) -> Iterator[None]:
             raise
         named = " and ".join(str(run) for run in runs if run is not None)
         raise RunError(
-            f"{named} cannot be read: {_told(error)}; examine again, and if it is so as weakspot wrote it, please "
+            f"{named} cannot be read: {_described(error)}; examine again; if weakspot itself wrote these files, please "
             "report a defect (weakspot --traceback … shows where)"
         ) from error
 
 
 def ended_early(error: SystemExit) -> WeakspotError | None:
-    """What to tell of a program that something else than weakspot ended, as if all were well; None for weakspot."""
+    """The message where other code than weakspot's called `sys.exit`; None where weakspot did."""
     frames = error_frames(error)
-    if frames and _is_own(frames[-1].filename):
+    if frames and _is_weakspots(frames[-1].filename):
         return None
     theirs = [frame for frame in frames if is_user_code(frame.filename)] or frames
     location = f" at {theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}" if theirs else ""
     return SubjectError(
-        f"your own code ended the program{location}: sys.exit({error.code!r}); take that out, nothing "
-        "was examined to its end"
+        f"your own code ended the program{location}: sys.exit({error.code!r}); remove that call; the "
+        "examination did not finish"
     )
 
 
-def _is_own(filename: str) -> bool:
+def _is_weakspots(filename: str) -> bool:
     return Path(filename).is_relative_to(_HERE)
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {_first_line(error)}"
 
 

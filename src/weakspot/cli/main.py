@@ -107,7 +107,7 @@ def init(
     from weakspot.core.files import write_text
 
     if output.exists() and not force:
-        raise ConfigError(f"{output} is there already: choose another with --output, or write over it with --force")
+        raise ConfigError(f"{output} already exists: choose another with --output, or write over it with --force")
     entry = {
         "model": model, "arguments": arguments, "weights": weights, "weights_entry": weights_entry, "task": task,
         "classes": classes, "scores": scores, "bounds": bounds, "preprocess": preprocess, "output": model_output,

@@ -37,7 +37,7 @@ class AnswerBook:
             self._known = subject.identity().fingerprint
         self._on = settings(subject.device, options.threads or 1)
         self._seen, self._marks = _seen(noted), _marks(noted)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def __enter__(self) -> "AnswerBook":
         self._subject.tell_apart(self._marks.get(self._known or ""))
@@ -99,8 +99,8 @@ class AnswerBook:
         )
 
     def _say(self, message: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
+        if message not in self._reported:
+            self._reported.add(message)
             say(self._progress, message)
 
 

@@ -84,7 +84,7 @@ class LocalEngine(Engine):
 
 @contextmanager
 def engine_at_work(options: ExecutionOptions, engine: Engine | None = None) -> Iterator[Engine]:
-    """The engine that does the work: one that is there already, else the one that the options name, while it lasts."""
+    """The engine that does the work: one that already runs, else the one that the options name, while it lasts."""
     if engine is not None:
         if options.engine != "local":
             raise ConfigError(f"the options name the engine {options.engine}, and engine= gives another: give one")

@@ -28,8 +28,8 @@ class RunError(WeakspotError):
 class Damaged(RunError):  # noqa: N818 - it is the Run that is wrong
     """What lies in a Run is not as it was written; `reason` says what of it."""
 
-    def __init__(self, place: object, reason: str, advice: str = "examine again"):
-        super().__init__(f"{place} is damaged: {reason}; {advice}")
+    def __init__(self, damaged: object, reason: str, advice: str = "examine again"):
+        super().__init__(f"{damaged} is damaged: {reason}; {advice}")
         self.reason = reason
 
 

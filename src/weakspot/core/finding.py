@@ -56,8 +56,8 @@ class Estimate:
 
     def __canonical__(self) -> dict[str, Any]:
         """As JSON, without what was not given."""
-        given = {key: canonical(item) for key, item in vars(self).items() if item is not None}
-        return {"value": None, **{key: item for key, item in given.items() if key != "about" or item}}
+        entries = {key: canonical(item) for key, item in vars(self).items() if item is not None}
+        return {"value": None, **{key: item for key, item in entries.items() if key != "about" or item}}
 
     def __float__(self) -> float:
         if self.value is None or isinstance(self.value, str):
@@ -152,8 +152,8 @@ class Finding:
                 media={key: Picture(read_picture(folder / file), text) for key, file, text in index["media"]},
             )
         except OSError as error:
-            place = folder if error.filename is None else error.filename
-            raise _damaged(folder, f"{place}: {error.strerror or error}") from error
+            path = folder if error.filename is None else error.filename
+            raise _damaged(folder, f"{path}: {error.strerror or error}") from error
         except (EOFError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise _damaged(folder, str(error)) from error
         finding.__dict__["digest"] = digest_file(folder / INDEX)
@@ -313,8 +313,8 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 def _estimate(entry: Mapping[str, Any]) -> Estimate:
     """A number of a summary; infinity, which JSON has no number for, stands there as text."""
-    known = {"value", "low", "high", "confidence", "about"}
-    if not {"value"} <= entry.keys() <= known:
+    keys = {"value", "low", "high", "confidence", "about"}
+    if not {"value"} <= entry.keys() <= keys:
         raise ValueError(f"a number of its summary has the keys {', '.join(map(repr, entry))}")
     numbers: dict[str, Any] = {
         key: float(item) if item in ("Infinity", "-Infinity") else item for key, item in entry.items()
@@ -355,9 +355,9 @@ def _read_table(path: Path, index: Mapping[str, Any]) -> "pa.Table":
 
     table = read_table(path, links=False)
     renamed = index.get("renamed_columns", {})
-    for place, name in enumerate(table.column_names):
+    for number, name in enumerate(table.column_names):
         if str(renamed.get(name, "")).startswith(_NEGATED):
-            table = table.set_column(place, name, pc.invert(table[name]))
+            table = table.set_column(number, name, pc.invert(table[name]))
     return table.rename_columns(column_names(index, table.column_names)) if renamed else table
 
 

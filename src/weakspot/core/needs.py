@@ -37,7 +37,7 @@ class Attribution(ABC):
     """Which neurons an output rests on: the interface of relevance. The methods are in `weakspot.relevance`.
 
     tap: the layers whose values get relevance.
-    where: for all samples, or only for those that are predicted correctly or wrongly.
+    where: for all samples, or only for those that are predicted correctly or incorrectly.
     """
 
     tap: Tap

@@ -100,7 +100,7 @@ class Plan:
         engine: Engine | None = None,
         progress: Progress | None = None,
     ) -> list[Finding]:
-        """Work off the plan into a Run. What is there already is used again; what was begun resumes."""
+        """Compute the plan into a Run. Findings that exist already are reused; unfinished ones resume."""
         self.check(data)
         for step in self.steps:
             step.probe.check_task(subject.task, step.options)

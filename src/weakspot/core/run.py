@@ -129,9 +129,9 @@ class Run:
     def own_folder(self, name: str) -> Path:
         """Where a Finding of that name lies, in the Run itself: a link could lead anywhere."""
         folder = self.finding_folder(name)
-        for place in (folder.parent, folder):
-            if place.is_symlink():
-                raise Damaged(name, f"{place} is a link, and leads out of the Run", "copy it into the Run")
+        for path in (folder.parent, folder):
+            if path.is_symlink():
+                raise Damaged(name, f"{path} is a link that leads out of the Run", "copy it into the Run")
         return folder
 
     def work_folder(self, key: str) -> Path:
@@ -200,17 +200,17 @@ def _occupied(folder: Path) -> bool:
 
 def _odd_parts(manifest: Mapping[str, Any]) -> Iterator[str]:
     """What of a manifest is of another kind than the format says, the outermost first."""
-    yield from _told("", other_kinds({"asked": [], **manifest}, _PARTS))
+    yield from _described("", other_kinds({"asked": [], **manifest}, _PARTS))
     subject, data, findings = manifest["subject"], manifest["data"], manifest["findings"]
-    yield from _told("findings.", other_kinds(findings, dict.fromkeys(findings, str)))
-    yield from _told("data.", other_kinds(data, dict.fromkeys(data, dict)))
+    yield from _described("findings.", other_kinds(findings, dict.fromkeys(findings, str)))
+    yield from _described("data.", other_kinds(data, dict.fromkeys(data, dict)))
     for name, split in data.items():
-        yield from _told(f"data.{name}.", other_kinds(split, _OF_SPLIT, needed=False))
-    yield from _told("subject.", other_kinds(subject, _OF_SUBJECT, needed=False))
+        yield from _described(f"data.{name}.", other_kinds(split, _OF_SPLIT, needed=False))
+    yield from _described("subject.", other_kinds(subject, _OF_SUBJECT, needed=False))
     for key, names in (("asked", manifest.get("asked", [])), ("subject.classes", subject.get("classes") or [])):
         if not all(isinstance(name, str) for name in names):
             yield f"{key} holds something else than names"
 
 
-def _told(path: str, odd: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _described(path: str, odd: Iterable[tuple[str, str]]) -> Iterator[str]:
     return (f"{path}{key} is no {kind}" for key, kind in odd)

@@ -61,7 +61,7 @@ class Footprints(Probe):
         return Tap(self.layers, scaled=True)
 
     def observe(self, seen: Observation) -> None:
-        """Keep what each input reaches, how sure the model is, and, if that is known, whether it is right."""
+        """Keep what each input reaches, how sure the model is, and, with labels, whether its prediction is correct."""
         channels = seen.channels(self.tap)
         low, high = (torch.tensor(self.ranges.arrays[side], device=channels.mean.device) for side in ("low", "high"))
         narrow = torch.int16 if self.sections < 1 << 14 else torch.int32

@@ -5,9 +5,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from weakspot.core.errors import ConfigError
-from weakspot.core.options import OptionError
 from weakspot.core.probe import Probe
-from weakspot.core.selection import Selection, read_selection
+from weakspot.core.selection import Selection, read_selection, refuse_earlier_names
 from weakspot.core.source import like
 from weakspot.core.step import Step
 from weakspot.coverage.agreement_probes import CriteriaAgreement
@@ -33,8 +32,6 @@ ON_REQUEST = ("lsc", "dsc")
 COUNTED_WITH = {"nbc": "kmnc", "snac": "kmnc", "tknp": "tknc"}
 """Criteria that are read off the counts of another, and share its options."""
 OPTIONS = ("criteria", "classes", "baseline", "confidence", "agreement", "select")
-RENAMED = {"add": "select: write select: {from: SPLIT}, or {from: SPLIT, budget: N} to list fewer inputs"}
-"""Options that had another name."""
 DETAILS = ("threshold", "sections", "top", "layers")
 """Options of the criteria that the questions about single inputs take over."""
 
@@ -62,6 +59,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     if not isinstance(criteria, str | list | tuple):
         raise ConfigError(f"criteria is {criteria!r}: expected a list of names, such as [nc, kmnc]")
     chosen: list[str] = [criteria] if isinstance(criteria, str) else list(criteria)
+    refuse_earlier_names(options, ("add",), of="coverage")
     _check_names([*chosen, *(key for key in options if key not in OPTIONS)], options)
     details = {name: dict(options.get(name) or {}) for name in CRITERIA}
     counted = dict.fromkeys(COUNTED_WITH.get(name, name) for name in chosen)
@@ -82,8 +80,6 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
 
 def _check_names(names: list[str], options: Mapping[str, Any]) -> None:
     for name in names:
-        if name in RENAMED:
-            raise OptionError(name, f"coverage: the option {name} is now {RENAMED[name]}")
         if name not in CRITERIA:
             choices = ", ".join([*CRITERIA, *OPTIONS])
             raise ConfigError(f"coverage knows no criterion or option {name!r}: choose from {choices}")

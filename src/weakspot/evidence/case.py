@@ -42,7 +42,7 @@ _THRESHOLD = re.compile(r"(^|_)(threshold|cutoff|confidence|quantile|tolerance|e
 def build_case(run: Run, verdict: Verdict | None = None) -> dict[str, Any]:
     """The case of a Run, its rules first where a policy was judged; every Finding is verified byte by byte before."""
     manifest = run.manifest()
-    findings = [run[name] for name in _told(manifest)]
+    findings = [run[name] for name in _asked_findings(manifest)]
     rooms = dict.fromkeys(["", *(finding.name.partition(".")[0] for finding in findings)])
     claims = [*_ruled(verdict, run), *(claim for finding in findings for claim in _measured(finding, run))]
     return {
@@ -55,7 +55,7 @@ def build_case(run: Run, verdict: Verdict | None = None) -> dict[str, Any]:
     }
 
 
-def _told(manifest: Mapping[str, Any]) -> list[str]:
+def _asked_findings(manifest: Mapping[str, Any]) -> list[str]:
     """The Findings that were asked for, not only made for others; all where the manifest does not say."""
     asked = manifest.get("asked")
     there = [name for name in asked if name in list(manifest["findings"])] if isinstance(asked, list) else []

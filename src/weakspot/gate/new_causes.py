@@ -1,4 +1,4 @@
-"""Which root causes are new: clusters of images that the baseline mostly answered rightly."""
+"""Which root causes are new: clusters of images that the baseline mostly predicted correctly."""
 
 import numpy as np
 

@@ -32,7 +32,7 @@ class PolicyRule:
     exists: true: there must be such a number, with a value.
     confidence: which the interval must have at least.
     worse_by_at_most: against the baseline: the end of the interval of how much worse it became must keep to it.
-    new_causes: so many clusters at most whose images the baseline mostly answers rightly.
+    new_causes: so many clusters at most whose images the baseline mostly predicts correctly.
     overlap: a cluster is known if at least this share of its images was wrong in the baseline too.
     split: the data that the Finding must be of; by default what its name ends with, else test.
     least_rows: on fewer rows, or on fewer inputs that are paired with the baseline's, a rule of a column does not hold.

@@ -175,7 +175,7 @@ def export_case(case: ExportedCase, folder: Path, *, pictures: int = 6) -> Path:
 
 def _check_free(target: Path) -> None:
     if target.exists():
-        raise RunError(f"{target} is there already: remove it, or write elsewhere")
+        raise RunError(f"{target} already exists: remove it, or write elsewhere")
 
 
 def lesion_rows(case: ExportedCase, labels: np.ndarray) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def make_folds(
 def save_folds(folds: Sequence[CaseFold], path: Path) -> None:
     """Write the folds as JSON; what is there is not replaced."""
     if path.exists():
-        raise RunError(f"{path} is there already: remove it, or write elsewhere")
+        raise RunError(f"{path} already exists: remove it, or write elsewhere")
     entry = {"format": FORMAT, "version": VERSION, "folds": [asdict(fold) for fold in folds]}
     write_text(path, json.dumps(entry, indent=1) + "\n")
 

@@ -71,7 +71,7 @@ def load_exported(path: str | Path) -> "nn.Module | FixedBatchModel":
     if not file.is_file():
         raise ConfigError(f"cannot read the model {file}: there is no such file")
     archive = plain_archive(file)
-    with _told_as_unreadable(file):
+    with _reported_as_unreadable(file):
         program = _load(archive)
         _check_evaluation(file, program)
         smallest, largest = batch_sizes(file, program)
@@ -125,7 +125,7 @@ class _BatchLimits:
 
 
 @contextmanager
-def _told_as_unreadable(file: Path) -> Iterator[None]:
+def _reported_as_unreadable(file: Path) -> Iterator[None]:
     try:
         yield
     except WeakspotError:

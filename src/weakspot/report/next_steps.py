@@ -19,14 +19,14 @@ _GATE = NextStep(
 def next_steps(findings: Sequence[Finding]) -> list[NextStep]:
     """The advice that Findings declare, what rooms add to it and, where there is anything to keep, the gate."""
     advice = [
-        (one.rank, step) for finding in findings for one in finding.outputs.advice for step in _told(one, finding)
+        (one.rank, step) for finding in findings for one in finding.outputs.advice for step in _filled_in(one, finding)
     ]
     declared = [step for _, step in sorted(advice, key=lambda pair: pair[0])]
     added = [step for room, of_room in by_room(findings).items() for step in rooms()[room].next_steps(of_room)]
     return [*declared, *added, _GATE] if findings else []
 
 
-def _told(advice: Advice, finding: Finding) -> Iterator[NextStep]:
+def _filled_in(advice: Advice, finding: Finding) -> Iterator[NextStep]:
     """The advice, if all its numbers are there and none is zero."""
     names = slots(advice.text)
     if all(name in finding.summary and finding.summary[name].value for name in names):

@@ -52,9 +52,9 @@ def build_page(run: Run) -> ReportPage:
     used_by = {name: [user for user, needed in sources.items() if name in needed] for name in sources}
     context = _Context(manifest, names, used_by)
     groundwork = {name for name, users in used_by.items() if users and name not in manifest.get("asked", [])}
-    telling = [finding for finding in findings if finding.name not in groundwork]
-    answering = [finding for finding in telling if not _warnings(finding.provenance, manifest)]
-    asked, ever = by_room(answering), by_room(telling)
+    shown = [finding for finding in findings if finding.name not in groundwork]
+    answering = [finding for finding in shown if not _warnings(finding.provenance, manifest)]
+    asked, ever = by_room(answering), by_room(shown)
     return ReportPage(
         subject=describe_subject(manifest),
         answers=[answer(room, of_room) for room, of_room in asked.items()],

@@ -45,29 +45,29 @@ def _conditions(trait: Trait, column: NDArray[np.generic]) -> Iterator[SliceCond
         yield from (SliceCondition(trait.name, value=str(value)) for value in values[counts > 1])
         return
     numbers = np.asarray(column, dtype=np.float64)
-    known = numbers[np.isfinite(numbers)]
-    if not len(known):
+    finite = numbers[np.isfinite(numbers)]
+    if not len(finite):
         return
     if trait.period is not None:
         yield from _arcs(trait, trait.period)
         return
-    values = np.unique(known)
+    values = np.unique(finite)
     if len(values) <= FEW:
         yield from (SliceCondition(trait.name, value=float(value)) for value in values)
         yield from _one_ended(trait, np.array([(a + b) / 2 for a, b in pairwise(values)][1:-1]))
         return
-    yield from _one_ended(trait, _edges(known, QUANTILES))
-    yield from _two_ended(trait, _edges(known, TENTHS))
-    yield from _far(trait, known)
+    yield from _one_ended(trait, _edges(finite, QUANTILES))
+    yield from _two_ended(trait, _edges(finite, TENTHS))
+    yield from _far(trait, finite)
 
 
-def _edges(known: Floats, quantiles: Sequence[float]) -> Floats:
+def _edges(finite: Floats, quantiles: Sequence[float]) -> Floats:
     """The quantiles, rounded as far as the spread of the values allows, so that they are the ones that are printed."""
-    return np.unique(_rounded(np.quantile(known, quantiles), known))
+    return np.unique(_rounded(np.quantile(finite, quantiles), finite))
 
 
-def _rounded(edges: Floats, known: Floats) -> Floats:
-    spread = float(np.subtract(*np.quantile(known, [0.95, 0.05]))) or float(np.ptp(known))
+def _rounded(edges: Floats, finite: Floats) -> Floats:
+    spread = float(np.subtract(*np.quantile(finite, [0.95, 0.05]))) or float(np.ptp(finite))
     decimals = int(np.clip(np.ceil(2.5 - np.log10(spread)), -12, 12)) if spread > 0 else 6
     return np.asarray(np.round(edges, decimals))
 
@@ -85,12 +85,12 @@ def _two_ended(trait: Trait, edges: Floats) -> Iterator[SliceCondition]:
             yield SliceCondition(trait.name, low=float(edges[first]), high=float(edges[last]))
 
 
-def _far(trait: Trait, known: Floats) -> Iterator[SliceCondition]:
+def _far(trait: Trait, finite: Floats) -> Iterator[SliceCondition]:
     """What is far from the median on either side."""
-    middle = float(np.median(known))
-    for distance in np.quantile(np.abs(known - middle), BEYOND).tolist():
-        low, high = _rounded(np.array([middle - distance, middle + distance]), known).tolist()
-        if low > known.min() and high < known.max():
+    middle = float(np.median(finite))
+    for distance in np.quantile(np.abs(finite - middle), BEYOND).tolist():
+        low, high = _rounded(np.array([middle - distance, middle + distance]), finite).tolist()
+        if low > finite.min() and high < finite.max():
             yield SliceCondition(trait.name, low=low, high=high, outside=True)
 
 

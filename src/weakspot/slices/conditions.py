@@ -89,8 +89,8 @@ class SliceCondition:
     def as_json(self) -> dict[str, Any]:
         """The entries that are set."""
         entries = {name: getattr(self, name) for name in ("value", "low", "high", "period")}
-        known = {name: entry for name, entry in entries.items() if entry is not None}
-        return {"trait": self.trait, **known, **({"outside": True} if self.outside else {})}
+        present = {name: entry for name, entry in entries.items() if entry is not None}
+        return {"trait": self.trait, **present, **({"outside": True} if self.outside else {})}
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,12 @@ class SliceRule:
         >>> SliceRule.from_json(rule.as_json()) == rule
         True
         """
-        known = ("trait", "value", "low", "high", "outside", "period")
+        keys = ("trait", "value", "low", "high", "outside", "period")
         for entry in entries:
-            odd = sorted(set(entry) - set(known))
+            odd = sorted(set(entry) - set(keys))
             if "trait" not in entry or odd:
                 raise DataError(
-                    f"{dict(entry)!r} is no condition: expected the name of a trait and some of {', '.join(known[1:])}"
+                    f"{dict(entry)!r} is no condition: expected the name of a trait and some of {', '.join(keys[1:])}"
                 )
         return cls(tuple(SliceCondition(**entry) for entry in entries))
 

@@ -74,10 +74,10 @@ def holm(p_values: ArrayLike) -> Floats:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    scaled = given[order] * np.arange(len(given), 0, -1)
-    corrected = np.empty_like(given)
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    scaled = values[order] * np.arange(len(values), 0, -1)
+    corrected = np.empty_like(values)
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return corrected
 

@@ -32,21 +32,21 @@ def contrasts(traits: Sequence[Trait], ones: Flags, others: Flags) -> list[Trait
     of the commonest one. All p-values are multiplied by the number of tests (Bonferroni).
 
     >>> light = Trait("light", np.array([0.1, 0.2, 0.15, 0.12, 0.18, 0.8, 0.9, 0.7, 0.75, 0.85]))
-    >>> [found] = contrasts([light], np.arange(10) < 5, np.arange(10) >= 5)
-    >>> found.text, round(found.p_value, 3)
+    >>> [trait] = contrasts([light], np.arange(10) < 5, np.arange(10) >= 5)
+    >>> trait.text, round(trait.p_value, 3)
     ('light lower (median 0.15 against 0.8)', 0.016)
     """
-    found: list[TraitContrast] = []
+    differing: list[TraitContrast] = []
     tests = sum(2 if trait.numeric else 1 for trait in traits)
     for trait in traits:
         column = trait.column
-        known = ~np.isnan(column) if trait.numeric else column != ""
-        first, second = column[ones & known], column[others & known]
+        present = ~np.isnan(column) if trait.numeric else column != ""
+        first, second = column[ones & present], column[others & present]
         if min(len(first), len(second)) < LEAST:
             continue
         text, p_value = _numbers(trait, first, second) if trait.numeric else _categories(trait, first, second)
-        found.append(TraitContrast(trait.name, text, min(p_value * tests, 1.0)))
-    return sorted((each for each in found if each.p_value <= LEVEL), key=lambda each: each.p_value)
+        differing.append(TraitContrast(trait.name, text, min(p_value * tests, 1.0)))
+    return sorted((each for each in differing if each.p_value <= LEVEL), key=lambda each: each.p_value)
 
 
 def _numbers(trait: Trait, first: NDArray[np.float64], second: NDArray[np.float64]) -> tuple[str, float]:

@@ -159,8 +159,8 @@ class _Stage:
             costs = self.costs[list(parent)].sum() + self.costs
             cheapest = np.minimum(self.costs[list(parent)].min(), self.costs)
             worth[row, usable] = (gains[row] - FURTHER * costs + (FURTHER - 1) * cheapest)[usable]
-        for place in _top(worth.ravel(), search.beam * search.depth).tolist():
-            row, condition = divmod(place, len(self.conditions))
+        for cell in _top(worth.ravel(), search.beam * search.depth).tolist():
+            row, condition = divmod(cell, len(self.conditions))
             members.setdefault(tuple(sorted((*level.members[row], condition))), float(worth[row, condition]))
         kept = list(members)[: search.beam]
         masks = np.array([self.masks[list(each)].all(0) for each in kept], dtype=bool)

@@ -14,8 +14,8 @@ def paired_difference_interval(before: ArrayLike, after: ArrayLike, *, confidenc
     p − q ± z·√((p + q − (p − q)²)/(n + 2)). Close to the promised confidence also for few inputs.
 
     Args:
-        before: whether each input was right before, boolean, shape (inputs,).
-        after: whether it is right after.
+        before: whether each input was predicted correctly before, boolean, shape (inputs,).
+        after: whether it is after.
         confidence: of the interval.
 
     >>> low, high = paired_difference_interval([False] * 6 + [True] * 4, [True] * 8 + [False] * 2)

@@ -73,28 +73,28 @@ def _pair(before: SampleTable, after: SampleTable) -> Pair:
     first = np.asarray(matches.to_numpy(zero_copy_only=False), dtype=np.int64)
     second = np.flatnonzero(first >= 0)
     places = first[second], second
-    right = [right_answers(table)[rows] for table, rows in zip((before, after), places, strict=True)]
+    correct = [correct_samples(table)[rows] for table, rows in zip((before, after), places, strict=True)]
     outcome = np.select(
-        [(right[0] == 1) & (right[1] == 0), (right[0] == 0) & (right[1] == 1), right[0] + right[1] == 0,
-         right[0] + right[1] == 2], [0, 1, 2, 3], default=4,
+        [(correct[0] == 1) & (correct[1] == 0), (correct[0] == 0) & (correct[1] == 1), correct[0] + correct[1] == 0,
+         correct[0] + correct[1] == 2], [0, 1, 2, 3], default=4,
     )  # fmt: skip
     both = (name for name, column in before.columns.items() if name in after.columns)
     alike = tuple(name for name in both if before.columns[name].kind == after.columns[name].kind)
     return Pair((before, after), places, outcome, alike)
 
 
-def right_answers(table: SampleTable) -> NDArray[np.float64]:
-    """Whether each sample was answered rightly, 1 or 0; NaN where that is not known."""
+def correct_samples(table: SampleTable) -> NDArray[np.float64]:
+    """Whether each sample is predicted correctly, 1 or 0; NaN where that is not known."""
     correct = column_called(table, "correct")
     if correct is not None and correct.kind == "flag":
         return correct.numbers
-    target, answer = column_called(table, "target"), column_called(table, "prediction")
-    if target is None or answer is None or target.kind != "text" or answer.kind != "text":
+    target, prediction = column_called(table, "target"), column_called(table, "prediction")
+    if target is None or prediction is None or target.kind != "text" or prediction.kind != "text":
         return np.full(len(table), np.nan)
     codes_of = {text: float(number) for number, text in enumerate(target.texts)}
-    same = np.array([codes_of.get(text, -1.0) for text in answer.texts] + [np.nan])
-    codes = np.nan_to_num(answer.numbers, nan=len(answer.texts)).astype(np.int64)
-    both = ~(np.isnan(answer.numbers) | np.isnan(target.numbers))
+    same = np.array([codes_of.get(text, -1.0) for text in prediction.texts] + [np.nan])
+    codes = np.nan_to_num(prediction.numbers, nan=len(prediction.texts)).astype(np.int64)
+    both = ~(np.isnan(prediction.numbers) | np.isnan(target.numbers))
     return np.where(both, (same[codes] == target.numbers).astype(float), np.nan)
 
 

@@ -78,7 +78,7 @@ def answers(run: RunReader, heads: dict[str, Finding]) -> list[dict[str, Any]]:
     """Each question that was asked with its answer in a sentence, as parts that lead to a Finding."""
     manifest = run.manifest()
     wanted = set(asked(manifest))
-    telling = [head for name, head in heads.items() if name in wanted and not outdated(manifest, head)]
+    current = [head for name, head in heads.items() if name in wanted and not outdated(manifest, head)]
     return [
         {
             "room": room,
@@ -87,7 +87,7 @@ def answers(run: RunReader, heads: dict[str, Finding]) -> list[dict[str, Any]]:
                 {"text": part.text, "finding": part.link.partition("-")[2] or None} for part in answered.sentence
             ],
         }
-        for room, of_room in by_room(telling).items()
+        for room, of_room in by_room(current).items()
         for answered in [answer(room, of_room)]
     ]
 

@@ -67,7 +67,7 @@ def _joined(run: RunReader, split: str) -> SampleTable:
     columns = [column for one in held for column in _columns(one, ids, class_names(manifest))]
     if manifest["subject"].get("task") == "multilabel":
         columns = [replace(column, several=column.kind == "text" and column.name in OF_LABELS) for column in columns]
-    return SampleTable(split, ids, _told_apart(columns))
+    return SampleTable(split, ids, _unambiguous(columns))
 
 
 def _readable(run: RunReader, split: str) -> list[Finding]:
@@ -132,7 +132,7 @@ def _array_column(finding: Finding, name: str, ids: "pa.StringArray") -> Iterato
     yield column.spread(places[there], len(ids))
 
 
-def _told_apart(columns: Sequence[SampleColumn]) -> dict[str, SampleColumn]:
+def _unambiguous(columns: Sequence[SampleColumn]) -> dict[str, SampleColumn]:
     """Columns by name: the bare one where only one Finding has it or all say the same, else with the Finding's."""
     by_name: dict[str, list[SampleColumn]] = {}
     for column in columns:
