@@ -14,14 +14,14 @@ _LEAST = {"batch_size": 1, "shard_size": 1, "workers": 0, "threads": 1, "engine_
 class ExecutionOptions:
     """How the work is cut and run. Results agree for any choice; for equal choices they are equal to the last bit.
 
-    batch_size: samples per forward pass; by default as the work at hand was begun, and for new work by the size of the
-        inputs, the model and the memory, see `weakspot.core.batch_size`.
+    batch_size: samples per forward pass; by default that of the Run so far, and for a new Run one that fits inputs,
+        model and memory, see `weakspot.core.batch_size`.
     shard_size: samples per unit of work that is kept when a run is interrupted.
     workers: threads that read ahead.
     on_bad_sample: "stop" with its name, or "skip" it: every sample is then read once beforehand, those that cannot be
         used are left out of the data, and each Finding lists them.
-    threads: how many torch computes with, as sums may differ in the last bit with their number; by default as the work
-        at hand was begun, and for new work as the engine takes it.
+    threads: how many torch uses; sums may differ in the last bit with their number. By default that of the Run so far,
+        and for a new Run the engine's default.
     engine: "local", this process; or "ray". An engine that you made yourself is given as `engine=` instead.
     address, engine_workers, gpus_per_worker: of the engine ray, see `weakspot.engines.RayEngine`.
     """
