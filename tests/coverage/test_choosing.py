@@ -162,7 +162,7 @@ def test_new_inputs_are_ranked_beyond_what_the_test_data_cover(tmp_path):
     assert finding.arrays["found_deep_gini"][-1] == 1
     name, chosen = next(iter(finding.summary.items()))
     assert name == "adding_nc" and chosen.value == sum(new > 0 for new in table["new_nc"])
-    assert chosen.about == "inputs chosen: together they bring all the neuron coverage there is to gain"
+    assert chosen.about == "inputs that together give all the neuron coverage that can be gained"
 
 
 def test_a_budget_lists_the_first_of_every_ranking(tmp_path):

@@ -174,7 +174,7 @@ def test_holes_name_training_inputs_that_lie_in_them(subject, tmp_path):
             assert (shown[place[name]] == hole).all() == (far == 0)
     assert (np.diff(finding.arrays["hole_training_inputs"]) <= 0).all()
     assert finding.arrays["hole_training_inputs"][0] > 0
-    assert finding.media["hole 1"].caption.startswith("No test input reaches the combination of clusters ")
+    assert finding.media["hole 1"].caption.startswith("No test input covers the combination of clusters ")
     pixels = before["data.pictures-train"].arrays["pixels"]
     shown = [enlarged(np.asarray(pixels[place[name]]), 64) for name in finding.arrays["hole_nearest_id"][0]]
     assert finding.media["hole 1"].png == png(strip(shown))

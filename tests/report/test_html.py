@@ -60,7 +60,7 @@ def test_the_overview_has_each_finding_with_its_first_number_and_a_link(run: Run
     ]
     assert "81.97 %" in flat(lines["#finding-coverage.sections"])
     assert HOSTILE in lines["#finding-robustness.neighbours"]
-    assert "Groundwork for Sections" in lines["#finding-coverage.ranges"]
+    assert "Used by Sections" in lines["#finding-coverage.ranges"]
 
 
 def test_the_overview_gives_the_interval_of_the_first_number(run: Run) -> None:
@@ -150,7 +150,7 @@ def test_a_long_table_is_cut_and_says_so(run: Run) -> None:
     assert len(found.one("table", class_="sortable").one("tbody").all("tr")) == 200
     said = found.one("p", class_="extent").text
     assert found.one("details", class_="rows").one("summary").text == "Table: first 200 of 300 rows"
-    assert "Sorting orders the rows shown only." in said
+    assert "Sorting affects only the rows shown." in said
     assert "findings/robustness.neighbours/table.parquet" in said
     assert (run.folder / "findings/robustness.neighbours/table.parquet").is_file()
 
@@ -291,4 +291,4 @@ def test_torch_is_never_loaded(run: Run, tmp_path: Path) -> None:
 def test_what_was_asked_for_is_an_answer_even_where_others_were_built_from_it(run, tmp_path):
     noted = run.manifest()
     run.describe(subject=noted["subject"], data=noted["data"], asked=["coverage.ranges"])
-    assert "Groundwork for Sections" not in write_report(run, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Used by Sections" not in write_report(run, tmp_path / "r.html").read_text(encoding="utf-8")

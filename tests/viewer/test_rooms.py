@@ -173,7 +173,7 @@ def test_holes_are_shown_by_training_inputs(browser, run):
         assert [names[one["position"]] for one in hole["nearest"]] == ids.tolist()
     first = told["holes"][0]["nearest"][0]["position"]
     assert (pixels(browser, f"/api/picture/train/{first}") == shown[first]).all()
-    assert told["holes"][0]["picture"]["caption"].startswith("No test input reaches")
+    assert told["holes"][0]["picture"]["caption"].startswith("No test input covers")
 
 
 def test_pictures_of_the_samples_are_those_of_the_probe(browser, run):

@@ -165,7 +165,7 @@ def holes() -> Finding:
         "hole_training_inputs": np.array([9, 4, 2, 1, 1]), "hole_nearest_id": nearest,
         "hole_nearest_distance": np.arange(15).reshape(5, 3) / 10,
     }  # fmt: skip
-    media = {"hole 1": Picture(sheet([0, 1]), "No test input reaches the combination 0-1-0.")}
+    media = {"hole 1": Picture(sheet([0, 1]), "No test input covers the combination 0-1-0.")}
     summary = {"coverage": Estimate(0.5, about="share of the combinations that at least one input reaches")}
     return made(
         "coverage.importance_driven_coverage", "Combinations of clusters.", summary=summary, arrays=arrays, media=media

@@ -147,8 +147,8 @@ ROOT_CAUSES = Outputs(
             row_text="cluster {}",
             clip=True,
             format="hundredths",
-            caption="By how many percent a parameter varies less inside a cluster than over all inputs: what its "
-            "images share.",
+            caption="How much less a parameter varies inside a cluster than over all inputs, in percent. It is high "
+            "where the images share it.",
         ),
     ),
     headlines=(

@@ -26,8 +26,8 @@ def _first_cause(findings: Sequence[Finding]) -> list[WorstFinding]:
     return [
         WorstFinding(
             title=f"Errors of one kind: {row['rule']}",
-            text=f"{rate} of these are predicted incorrectly, elsewhere {roughly(row['elsewhere'])}; confirmed on data "
-            "that the rule was not found on.",
+            text=f"{rate} of these are predicted incorrectly, elsewhere {roughly(row['elsewhere'])}; confirmed on "
+            "held-out data.",
             finding=slices.name,
             share=row["images"] / total if isinstance(total, int) and total else 0.0,
         )

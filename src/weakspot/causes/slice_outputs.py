@@ -20,11 +20,10 @@ _TRAITS = ("left out",)
 ERROR_SLICES = Outputs(
     summary={
         "confirmed": count(
-            "causes: rules on traits or labels whose excess of errors came back in the half of the data that they were "
-            "not found on"
+            "causes: rules on traits or labels that hold for unusually many errors in the held-out half of the data too"
         ),
-        "confusions": count("predicted classes with an excess of errors that came back in the other half"),
-        "suspicions": count("rules whose excess of errors was not confirmed"),
+        "confusions": count("predicted classes with unusually many errors in the held-out half too"),
+        "suspicions": count("rules that the held-out half did not confirm"),
         "explained_share": share("share of all errors that a confirmed rule holds for", optional=True),
         "errors": count("images that the model predicts incorrectly", better="lower"),
         "inputs": count("samples examined"),
@@ -101,7 +100,7 @@ ERROR_SLICES = Outputs(
             "of its errors is sought.",
             rank=-5,
         ),
-        Headline("Causes confirmed on data that they were not found on: {confirmed}. The first: {first}.", rank=-4),
+        Headline("Causes confirmed on held-out data: {confirmed}. The first: {first}.", rank=-4),
         Headline(
             "No cause of the {errors} errors is confirmed. A confusion is: {first_confusion}.",
             rank=-3,
@@ -122,8 +121,8 @@ ERROR_SLICES = Outputs(
             "images in the test set, and do not train on them.",
         ),
         Advice(
-            "Examine more labelled data to confirm or drop the suspicions ({suspicions}); until then, take none of "
-            "them for a reason.",
+            "Examine more labelled data to confirm or drop the suspicions ({suspicions}). Until then, do not treat "
+            "them as causes.",
             rank=2,
         ),
     ),

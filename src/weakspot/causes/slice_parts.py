@@ -38,7 +38,7 @@ class ExaminedImages:
 
 def sentence(one: ErrorSlice, errors: int) -> str:
     """The rule with its rates, in words."""
-    rates = f"{_rate_text(one.inside)} of {number(one.inside.inputs)} wrong, elsewhere {_rate_text(one.outside)}"
+    rates = f"{_rate_text(one.inside)} of {number(one.inside.inputs)} images wrong, elsewhere {_rate_text(one.outside)}"
     share = f"explains {number(round(one.explained))} of {counted(errors, 'error')}"
     return f"{one.rule.text}: {rates}; {share}"
 

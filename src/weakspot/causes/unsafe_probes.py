@@ -254,7 +254,7 @@ class UnsafeSet(Probe):
             "clusters": Estimate(len(np.unique(chosen)), about="root-cause clusters that they belong to"),
             "near_share": share_estimate(near, len(far), "share of the unlabelled images within the distance limit"),
             "limit": Estimate(
-                self._limit, about=f"distance limit: the {self.limit:g} quantile of those between errors"
+                self._limit, about=f"distance limit: the {self.limit:g} quantile of the distances between errors"
             ),
             "inputs": Estimate(len(far), about="unlabelled images examined"),
         }

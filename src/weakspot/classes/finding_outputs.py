@@ -105,7 +105,7 @@ def _cost(what: str, of: str) -> Curves:
     )
 
 
-_CURVES = (_cost("confusion", "true confusions"), _cost("bias", "truly unequally treated pairs"))
+_CURVES = (_cost("confusion", "true confusions"), _cost("bias", "pairs with true bias"))
 _ALIKE = "{confused} of {pairs} pairs of classes look so alike to the network that it may confuse them"
 _CONFIRMED = "; the labels confirm {confusion_true_positives} of these and show {confusion_missed} more."
 _UNEQUAL = " {biased} pairs are suspected of unequal treatment"
@@ -163,7 +163,7 @@ CLASS_PAIRS = Outputs(
         _TRUE,
         Matrix(
             values="average_bias", classes="classes", order="tree_order", format="hundredths",
-            caption="Average bias, in hundredths: how unequally two classes are treated beside all the others.",
+            caption="Average bias, in hundredths: how differently two classes relate to the other classes.",
         ),
         *_CURVES,
     ),
@@ -224,7 +224,7 @@ GROUP_FAIRNESS = Outputs(
             labels=("table.better", "table.worse"), label_text="{} over {}", values="table.difference",
             low="table.low", high="table.high", marked="table.sure", most=12, format="percent",
             x_label="difference in accuracy",
-            caption="The largest differences in accuracy between groups, with intervals; beyond chance: marked.",
+            caption="The largest differences in accuracy between groups, with intervals. Beyond chance: marked.",
         ),
     ),
     headlines=(

@@ -34,10 +34,10 @@ def summary(
     estimates = report_summary(study, sizes, names)
     if study.estimate is not None:
         certain = (study.estimate.certainty(study.cutoff) >= sure) & study.confused
-        about = f"of them, pairs that are nearer than the cutoff with a chance of {sure:.0%} or more"
+        about = f"suspected pairs whose distance is below the cutoff with a probability of {sure:.0%} or more"
         estimates["surely_confused"] = Estimate(int(certain.sum()), about=about)
     if study.coincidence_correlation is not None:
-        about = "Spearman's, of distance and how often two labels appear together"
+        about = "Spearman's correlation of distance and how often two labels appear together"
         estimates["coincidence_correlation"] = Estimate(_number(study.coincidence_correlation), about=about)
     return {**estimates, **truth_summary(study), **outputs_summary(study, outputs)}
 
@@ -46,7 +46,7 @@ def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str
     """How many pairs are reported, and what was compared."""
     left_out = np.setdiff1d(np.arange(len(sizes)), study.classes).tolist()
     listed = _listed([f"{names[number]} ({sizes[number]})" for number in left_out])
-    about = f"of {study.confused.size} pairs are suspected of confusion, cutoff {study.cutoff}"
+    about = f"of {study.confused.size} pairs are suspected of confusion (cutoff {study.cutoff})"
     estimates = {"confused": Estimate(int(study.confused.sum()), about=about + _confirmed(study.confusion_ranking))}
     if study.biased is not None:
         about = "pairs suspected of unequal treatment" + _confirmed(study.bias_ranking)
@@ -55,7 +55,9 @@ def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str
         **estimates,
         "pairs": Estimate(int(study.confused.size), about="pairs of ranked classes"),
         "classes": Estimate(len(study.classes), about="classes with enough predicted images to be ranked"),
-        "not_ranked": Estimate(len(left_out), about=f"classes left out, with their images: {listed or 'none'}"),
+        "not_ranked": Estimate(
+            len(left_out), about=f"classes left out, with their numbers of images: {listed or 'none'}"
+        ),
     }
 
 
@@ -70,7 +72,7 @@ def outputs_summary(study: PairStudy, outputs: OutputStudy | None) -> dict[str, 
         about = "pairs reported by the outputs alone: not known, since the subject does not say what its scores are"
         return {"outputs_confused": Estimate(None, about=about)}
     both = int((study.confused & outputs.confused).sum())
-    about = f"pairs reported by the outputs alone, {both} of them by the distance, too"
+    about = f"pairs reported by the outputs alone, {both} of them by the distance too"
     return {
         "outputs_confused": Estimate(int(outputs.confused.sum()), about=about),
         **{f"outputs_{name}": estimate for name, estimate in truth_summary(outputs).items()},
@@ -93,7 +95,7 @@ def ranking_summary(what: str, ranking: Ranking | None) -> dict[str, Estimate]:
     gain, shortfall = (None, None) if curve is None else (curve.gain, curve.shortfall)
     return {
         f"{what}_true_positives": Estimate(
-            report.true_positives, about=f"reported pairs with true {what}, above mean + std"
+            report.true_positives, about=f"reported pairs with true {what} (above mean + std)"
         ),
         f"{what}_false_positives": Estimate(report.false_positives, about=f"reported pairs without true {what}"),
         f"{what}_missed": Estimate(report.false_negatives, about=f"pairs with true {what} that are not reported"),
@@ -101,10 +103,12 @@ def ranking_summary(what: str, ranking: Ranking | None) -> dict[str, Estimate]:
             report.true_positives, report.reported, "share of the reported pairs that are true"
         ),
         f"{what}_recall": _share(report.true_positives, report.true, "share of the true pairs that are reported"),
-        f"{what}_chance": Estimate(_number(report.by_chance), about="true positives of a random report of that length"),
+        f"{what}_chance": Estimate(_number(report.by_chance), about="true positives among as many random pairs"),
         f"{what}_top_precision": _share(top.true_positives, top.reported, "precision of the top 1 % of the pairs"),
-        f"{what}_correlation": Estimate(_number(ranking.correlation), about=f"Spearman's, of score and true {what}"),
-        f"{what}_gain": Estimate(gain, about="area under the cost-effectiveness curve over random"),
+        f"{what}_correlation": Estimate(
+            _number(ranking.correlation), about=f"Spearman's correlation of score and true {what}"
+        ),
+        f"{what}_gain": Estimate(gain, about="area under the cost-effectiveness curve, gain over a random order"),
         f"{what}_shortfall": Estimate(shortfall, about="share of the optimal area that is missing"),
     }
 

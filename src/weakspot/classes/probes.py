@@ -131,7 +131,7 @@ class ClassPairs(Probe):
 
 
 class OutputPairs(Probe):
-    """Pairs of classes that are given each other's probability, so that the network may mix them up: outputs alone.
+    """Pairs of classes that give each other's probability, by the outputs alone: the network may mix them up.
 
     Soft confusion of a with b is the mean probability of b over the images predicted a. Pairs are ranked by the mean of
     both directions; their bias is how differently two classes are softly confused with all the others. Needs no labels

@@ -171,7 +171,7 @@ def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
     summary = {"errors": Estimate(errors, about="inputs predicted incorrectly")}
     for name in (name for name in names if name not in ("errors", "confusions")):
         r = float(measured.between_subsets[names.index(name), names.index("errors")])
-        about = f"Spearman's, of {_measure(name)} and the errors in a subset"
+        about = f"Spearman's correlation of {_measure(name)} and the number of errors in random subsets"
         if np.isnan(r):
             summary[f"{name}_with_errors"] = Estimate(None, about=f"{about}: one of them never changes")
             continue

@@ -33,7 +33,7 @@ def coverage_summary(
     """
     return {
         **coverage_estimates(counts, inputs, targets=targets, baseline=baseline),
-        "targets": Estimate(counts.size if targets is None else targets, about="what could be reached"),
+        "targets": Estimate(counts.size if targets is None else targets, about="targets that can be covered"),
         "inputs": Estimate(inputs, about="samples examined"),
     }
 
@@ -51,18 +51,18 @@ def coverage_estimates(
     every, half = counts.size if targets is None else targets, max(1, inputs // 2)
     estimates = {
         "coverage": Estimate(
-            int(np.count_nonzero(counts)) / every, about=f"share of the {of} that at least one input reaches"
+            int(np.count_nonzero(counts)) / every, about=f"share of the {of} that at least one input covers"
         ),
         "coverage_of_half": Estimate(
             float(expected_coverage(counts, inputs, np.array([half]), targets=targets)[0]),
-            about="share that a random half of the inputs reaches, on average over all halves",
+            about="share that a random half of the inputs covers, averaged over all halves",
         ),
     }
     if baseline is not None:
         number = baseline.summary["inputs"].value
-        about = f"share that {number} training inputs, drawn at random, reach"
+        about = f"share that {number} training inputs, drawn at random, cover"
         estimates["coverage_of_training"] = Estimate(baseline.summary[f"{prefix}coverage"].value, about=about)
-    about = f"share of the {of} that more inputs of the same kind would still reach (Chao2)"
+    about = f"share of the {of} that more inputs of the same kind would add (Chao2 estimate)"
     estimates["unseen"] = unseen_estimate(unseen_targets(counts, inputs, targets=targets), about, of=every)
     return {f"{prefix}{name}": estimate for name, estimate in estimates.items()}
 

@@ -215,12 +215,12 @@ IMPORTANCE_DRIVEN_COVERAGE = Outputs(
         Scatter(
             x="activation", y="relevance", marked_rows="box_important_neuron", names=("important", "other neurons"),
             x_label="mean activation", y_label="relevance",
-            caption="Activation against relevance of the same neurons: do the most active ones also decide?",
+            caption="Mean activation and relevance of each neuron: are the most active ones the most relevant?",
         ),
         Boxes(
             labels=("box_important_neuron", "box_random_neuron"), quantiles=("box_important", "box_random"),
             stacked=("important", "random"), x_label="activation over the inputs",
-            caption="Values of the important neurons, and of as many random ones: quartiles, median, 5 % to 95 %.",
+            caption="Activations of the important neurons and of as many random ones: quartiles, median, 5 % to 95 %.",
         ),
     ),
     headlines=_headlines(1),
@@ -314,7 +314,7 @@ CONFIDENCE = Outputs(
 )  # fmt: skip
 NEXT_INPUTS = Outputs(
     summary={
-        "adding_*": count("inputs that together give all the coverage there is to gain"),
+        "adding_*": count("inputs that together give all the coverage that can be gained"),
         "errors": count("inputs predicted incorrectly", better="lower", optional=True),
         "apfd_*": number(
             "how early the errors come in this order (APFD): 1 if first, ½ in random order", optional=True
@@ -338,12 +338,12 @@ NEXT_INPUTS = Outputs(
         Curves(
             x="inspected", lines="found_*", prefix="found_", y_format="percent",
             x_label="inputs looked at", y_label="share of the errors found",
-            caption="Which ranking finds the model's errors first: share of the errors among the first inputs of each.",
+            caption="Which ranking finds the errors first: share of the errors among the first inputs of each ranking.",
         ),
         Curves(
             x="brings_size", lines="gained_*", prefix="gained_", relative=True, log_x=True, y_format="percent",
-            x_label="inputs added (logarithmic)", y_label="share of all there is to gain",
-            caption="What inputs add, the most useful first: share of the targets that can be newly covered.",
+            x_label="inputs added (logarithmic)", y_label="share of what can be gained",
+            caption="Coverage gained by adding inputs, the most useful first: share of the targets that can be gained.",
         ),
     ),
 )  # fmt: skip

@@ -24,22 +24,22 @@ def summary(study: ImportanceStudy, names: Sequence[str] | None) -> dict[str, Es
     overall = {
         "coverage": Estimate(
             float(np.mean([group.reached.coverage for group in study.groups])),
-            about="share of the combinations of clusters that at least one input reaches"
+            about="share of the combinations of clusters that at least one input covers"
             + (", mean of the classes" if names else ""),
         ),
         "coverage_of_half": Estimate(
             float(_curve(study, half)[0]),
-            about="share that a random half of the inputs reaches, on average over all halves",
+            about="share that a random half of the inputs covers, averaged over all halves",
         ),
         "coverage_of_training": Estimate(
-            _of_training(study), about="share that as many training inputs, drawn at random, reach on average"
+            _of_training(study), about="share that as many training inputs, drawn at random, cover on average"
         ),
         "unseen": unseen_estimate(
             unseen_targets(study.counts, study.inputs, targets=study.targets),
-            "share of the combinations that more inputs of the same kind would still reach (Chao2)",
+            "share of the combinations that more inputs of the same kind would add (Chao2 estimate)",
             of=study.targets,
         ),
-        "targets": Estimate(study.targets, about="combinations that could be reached"),
+        "targets": Estimate(study.targets, about="combinations that can be covered"),
         "inputs": Estimate(study.inputs, about="samples examined"),
         "neurons": _neurons(study, names),
         "clusters": Estimate(_clusters(study), about="clusters of the important neurons, the most important first"),
@@ -210,8 +210,8 @@ def pictures(study: ImportanceStudy, examples: Finding, names: Sequence[str] | N
 
 def _caption(group: Group, hole: Hole, names: Sequence[str] | None) -> str:
     who = "No test input" if names is None else f"Class {names[group.number]}: no test input"
-    where = f"{who} reaches the combination of clusters {'-'.join(map(str, hole.combination.tolist()))}"
+    where = f"{who} covers the combination of clusters {'-'.join(map(str, hole.combination.tolist()))}"
     if hole.training:
-        are = "training input lies" if hole.training == 1 else "training inputs lie"
-        return f"{where}. {hole.training} {are} in it; these show it best."
-    return f"{where}, and no training input does. These lie nearest to it."
+        do = "training input does" if hole.training == 1 else "training inputs do"
+        return f"{where}, and {hole.training} {do}. Shown are the training inputs nearest to its centre."
+    return f"{where}, and no training input does. Shown are the training inputs nearest to it."

@@ -169,7 +169,7 @@ def _by_class(values: Tensor, classes: Tensor, count: int) -> Tensor:
 
 
 class ImportanceDrivenCoverage(LayerTraces):
-    """Share of the combinations of the important neurons' typical values that test inputs reach (IDC).
+    """Share of the combinations of the important neurons' typical values that test inputs cover (IDC).
 
     After DeepImportance (Gerasimou et al. 2020). The most important neurons of a layer are chosen on the training data;
     each one's training values are cut into clusters, as many as the silhouette finds best; every combination of

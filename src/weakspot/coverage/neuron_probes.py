@@ -113,7 +113,7 @@ class ActivationRanges(Probe):
         return self.finding(
             summary={
                 "inputs": Estimate(int(self.inputs), about="samples examined"),
-                "neurons": Estimate(int(low.size), about="neurons profiled"),
+                "neurons": Estimate(int(low.size), about="neurons whose range was recorded"),
                 "constant": Estimate(int((low == high).sum()), about="neurons with the same value for every input"),
             },
             table={
@@ -126,7 +126,7 @@ class ActivationRanges(Probe):
 
 
 class KMultisection(Probe):
-    """Share of the k sections of each neuron's training range that test inputs reach (KMNC, Ma et al. 2018).
+    """Share of the k sections of each neuron's training range that test inputs cover (KMNC, Ma et al. 2018).
 
     Sections are of equal width and the last one includes the largest training value; values outside the range belong
     to none. A neuron that never changed in training can reach one section at most.
@@ -197,7 +197,7 @@ class KMultisection(Probe):
         histogram, (inputs, *_) = smallest_type(self.histogram.numpy()), self.inputs.tolist()
         counts, beyond, layout = histogram[0, :, 1:-1], histogram[0, :, [0, -1]].T, self.setting.layout(self.tap)
         constant = int((self.ranges.arrays["low"] == self.ranges.arrays["high"]).sum())
-        note = Estimate(constant, about="neurons without a range in training: they reach one section at most")
+        note = Estimate(constant, about="neurons with a single value in training: they can cover one section at most")
         by_class = class_parts(histogram[1:, :, 1:-1], self.inputs.numpy()[1:], self.classes, layout)
         arrays = coverage_arrays(counts, inputs)
         return self.finding(
@@ -315,12 +315,12 @@ class TopNeurons(Probe):
             alike, inputs, targets=possible_patterns(self.setting.layout(self.tap).widths, self.top)
         )
         summary = {
-            "patterns": Estimate(int(alike.size), about="distinct patterns of leading neurons (TKNP)"),
-            "patterns_of_half": Estimate(half, about="those of a random half of the inputs, on average"),
+            "patterns": Estimate(int(alike.size), about="distinct patterns of top neurons (TKNP)"),
+            "patterns_of_half": Estimate(half, about="patterns of a random half of the inputs, on average"),
         }
         if self.baseline is not None:
-            about = f"those of {self.baseline.summary['inputs'].value} training inputs, drawn at random"
+            about = f"patterns of {self.baseline.summary['inputs'].value} training inputs, drawn at random"
             summary["patterns_of_training"] = Estimate(self.baseline.summary["patterns"].value, about=about)
-        about = "patterns that more inputs of the same kind would still show (Chao2): at least so many"
+        about = "patterns that more inputs of the same kind would add, at least (Chao2 estimate)"
         summary["patterns_unseen"] = unseen_estimate(unseen, about)
         return summary

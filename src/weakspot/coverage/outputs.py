@@ -32,8 +32,8 @@ def _holes(finding: Finding) -> Iterator[NextStep]:
     pictured = any(name.startswith("hole ") for name in finding.media)
     if pictured and (inside is None or bool(inside.any())):
         text = (
-            "Collect new test inputs like those in the pictures of the holes: training inputs lie there, and no test "
-            "input. Take none that was trained on."
+            "Collect new test inputs like the training inputs in the pictures of the holes: no test input covers these "
+            "holes. Do not take the training inputs themselves."
         )
         yield NextStep(text, finding.name)
 
@@ -74,9 +74,9 @@ ROOM = Room(
     caution=(
         "Coverage is no measure of quality by itself: Harel-Canada et al. (ESEC/FSE 2020) and Li et al. (“Structural "
         "coverage criteria for neural networks could be misleading”, ICSE-NIER 2019) dispute that more of it means "
-        "better testing. It shows what the inputs reach and is never a verdict."
+        "better testing. It shows what the inputs cover and is never a verdict."
     ),
-    reminder="Coverage is no measure of quality by itself: it shows what the inputs reach and is never a verdict.",
+    reminder="Coverage is no measure of quality by itself: it shows what the inputs cover and is never a verdict.",
     evidence=False,
     next_steps=next_steps,
     pages=(

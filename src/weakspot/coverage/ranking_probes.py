@@ -64,7 +64,7 @@ class NextInputs(Footprints):
         adding = {
             f"adding_{name}": Estimate(
                 int((ranking.brings > 0).sum()),
-                about=f"inputs chosen: together they bring all the {COVERAGE[name]} there is to gain",
+                about=f"inputs that together give all the {COVERAGE[name]} that can be gained",
             )
             for name, ranking in greedy.items()
         }

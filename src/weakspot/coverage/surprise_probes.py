@@ -133,7 +133,7 @@ def same_inputs(test: Traces, training: Traces) -> np.ndarray:
 
 
 class DistanceSurpriseCoverage(SurpriseCoverage):
-    """Share of the buckets of distance-based surprise that test inputs reach (DSC, Kim et al. 2019).
+    """Share of the buckets of distance-based surprise that test inputs cover (DSC, Kim et al. 2019).
 
     An input's surprise (DSA) is the distance of its trace to the nearest training trace of the same predicted class,
     over that trace's distance to the nearest one of another class: above 1 it looks more like another class. Exact,
@@ -164,7 +164,7 @@ class DistanceSurpriseCoverage(SurpriseCoverage):
 
 
 class LikelihoodSurpriseCoverage(SurpriseCoverage):
-    """Share of the buckets of likelihood-based surprise that test inputs reach (LSC, Kim et al. 2019).
+    """Share of the buckets of likelihood-based surprise that test inputs cover (LSC, Kim et al. 2019).
 
     An input's surprise (LSA) is −log of the density of the training traces of its predicted class at its own trace:
     Gaussian kernels, Scott's bandwidth. A regression has one density for all. Neurons that vary by less than 1e-5 are

@@ -76,7 +76,7 @@ _PATIENT_ARRAYS = {
 }
 _PATIENTS = Scatter(
     x="patient_expected", y="patient_false_positives", x_label="expected false positives", y_label="false positives",
-    caption="Of each patient the expected false positives, the sum of the probabilities, and how many there are.",
+    caption="Expected false positives of each patient (the sum of the probabilities), and how many there are.",
 )  # fmt: skip
 _SIZES = Scatter(
     x="table.voxels", y="table.entropy", x_label="voxels", y_label="mean entropy",

@@ -103,13 +103,13 @@ RETRAINING = Outputs(
         Bars(
             labels=("table.method",),
             where={"table.repeat": "all", "table.part": "all"},
-            caption="What retraining changes, by what was labelled for it, with intervals. Sure changes stand out.",
+            caption="What retraining changes, by the images labelled, with intervals. Marked: beyond chance.",
             **_CHANGES,  # type: ignore[arg-type]
         ),
         Bars(
             labels=("table.part",),
             where={"table.repeat": "all", "table.method": None},
-            caption="What retraining changes for each root cause, with intervals. Sure changes stand out.",
+            caption="What retraining changes for each root cause, with intervals. Marked: beyond chance.",
             **_CHANGES,  # type: ignore[arg-type]
         ),
     ),

@@ -28,7 +28,7 @@ from weakspot.rooms import QUESTIONS, rooms
 
 OTHER = "other"
 GROUNDWORK = "groundwork"
-_QUESTIONS_AFTER = {OTHER: "What else was found?", GROUNDWORK: "What was this built from?"}
+_QUESTIONS_AFTER = {OTHER: "Other results", GROUNDWORK: "Intermediate results"}
 _DATA = "data."
 """How the names of Findings begin that describe the inputs and answer no question."""
 _MOST_CLASSES = 30

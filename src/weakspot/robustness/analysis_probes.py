@@ -34,7 +34,7 @@ from weakspot.robustness.quantities import drawn_quantities
 
 
 class WeakPlaces(Probe):
-    """Where weak inputs lie in feature space, and how the diversity of predictions goes with neighbour accuracy.
+    """Where weak inputs lie in feature space, and how diversity of predictions and neighbour accuracy correlate.
 
     The distance to the centre of the input's class over that to the nearest other, compared between weak and strong
     inputs (Mann–Whitney, Cohen's d); Spearman's ρ of diversity and neighbour accuracy, for different numbers of
@@ -183,7 +183,7 @@ def _weak_share(table: Mapping[str, np.ndarray], row: int) -> Estimate:
 
 
 class VariationEffects(Probe):
-    """Which variation hurts most: accuracy over the range of every quantity that is drawn, the others at random.
+    """Which variation lowers accuracy most: accuracy over the range of each quantity, with the others at random.
 
     The marginal effect of a quantity is the accuracy in its best bin less that in its worst.
 

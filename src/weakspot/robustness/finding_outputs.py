@@ -114,7 +114,7 @@ SQUARED_ERROR = Outputs(
 WEAK_PLACES = Outputs(
     summary={
         "distance_weak": number(
-            "distance to the centre of the input's class over that to the nearest other, mean of the weak inputs",
+            "distance to the centre of the input's class ÷ that to the nearest other centre, mean of the weak inputs",
             optional=True,
         ),
         "distance_strong": number("the same distance ratio, mean of the strong inputs", optional=True),
@@ -129,7 +129,7 @@ WEAK_PLACES = Outputs(
         "id": sample_id(),
         "weak": _WEAK,
         "neighbour_accuracy": share("share of the looks that are correct", better="higher"),
-        "distance_ratio": number("distance to the centre of the input's class over that to the nearest other"),
+        "distance_ratio": number("distance to the centre of the input's class ÷ distance to the nearest other centre"),
         "x": number("first principal component of the features", role="coordinate"),
         "y": number("second principal component of the features", role="coordinate"),
         "target": target(),
@@ -224,7 +224,7 @@ VARIATION_EFFECTS = Outputs(
             high="table.high",
             y_label="accuracy",
             y_format="percent",
-            caption="Accuracy over the range of each quantity that was varied, all others at random, with intervals.",
+            caption="Accuracy over the range of each varied quantity, with the others at random and with intervals.",
         )
     ],
     advice=[
@@ -313,7 +313,7 @@ _DETECTION_FIGURES = (
     ),
     ReliabilityCurve(
         curves="*_reliability",
-        caption="Reliability: how often inputs were weak that a detector gave a certain probability of being weak.",
+        caption="Reliability: the predicted probability of being weak, and the share of such inputs that are weak.",
     ),
 )
 WEAK_DETECTOR = Outputs(

@@ -57,9 +57,9 @@ async function load() {
   const run = told.runs[RUN] ?? told.runs[0];
   page().append(
     element("h1", {}, run.subject.model || run.name), known(run), ...damaged(run.damaged),
-    element("h2", {}, "What was asked, and what came out"), answers(told.answers, told.pages),
+    element("h2", {}, "Questions and answers"), answers(told.answers, told.pages),
     element("h2", {}, "Look closer"), element("ul", { class: "cards" }, told.pages.filter((one) => one.page !== "overview").map(card)),
-    element("h2", {}, "Everything that was found"), ...told.findings.map(finding));
+    element("h2", {}, "All results"), ...told.findings.map(finding));
   unfold();
   addEventListener("hashchange", unfold);
 }
