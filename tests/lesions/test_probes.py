@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.data.niftis import data_set
 from tests.lesions import toy
 from tests.references import lesions as reference
 from weakspot import ExecutionOptions, Subject, examine
@@ -15,6 +16,7 @@ from weakspot.core.plan import Plan
 from weakspot.core.run import Run
 from weakspot.core.source import Subset
 from weakspot.data.metadata import WithMetadata
+from weakspot.data.nifti import NiftiFolder
 from weakspot.data.sources import ArraySource
 from weakspot.lesions.analysis import FIT, LESIONS, SCORES, evaluation_finding, scores_finding
 from weakspot.lesions.lesion_model import LesionModel, calibrate, fold_of
@@ -374,3 +376,27 @@ def test_a_patient_may_have_several_cases(subject):
         examine(subject, toy.source(6), [LesionFit(**options, patient="p[0-9]")], execution=ONE)
     with pytest.raises(ConfigError, match="is no regular expression"):
         examine(subject, toy.source(6), [LesionFit(**options, patient="(")], execution=ONE)
+
+
+def differing(folder):
+    """Four cases, of which the third has another shape."""
+    shapes = [(10, 11, 12), (10, 11, 12), (10, 11, 9), (10, 11, 12)]
+    for case, shape in zip("abcd", shapes, strict=True):
+        data_set(folder, cases=(case,), sequences=1, shape=shape)
+    return NiftiFolder(folder, normalise="volume")
+
+
+@pytest.mark.parametrize("on_bad_sample", ["stop", "skip"])
+def test_cases_of_different_shapes_need_no_option(subject, tmp_path, on_bad_sample):
+    """A batch holds one case where nobody chose a size, also of a choice of cases."""
+    cases = differing(tmp_path)
+    options = ExecutionOptions(on_bad_sample=on_bad_sample)
+    for source in (cases, Subset(cases, [0, 2])):
+        finding = examine(subject, source, [Lesions(looks=2)], execution=options)[0]
+        assert finding.summary["cases"].value == len(source.ids)
+        assert finding.provenance["execution"]["batch_size"] == 1
+
+
+def test_a_batch_of_cases_of_different_shapes_is_refused(subject, tmp_path):
+    with pytest.raises(DataError, match=r"case c has shape .*cannot share a batch; use batches of 1"):
+        examine(subject, differing(tmp_path), [Lesions(looks=2)], execution=ExecutionOptions(batch_size=4))

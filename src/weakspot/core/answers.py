@@ -58,7 +58,7 @@ def first_inputs(source: Source, most: int) -> Tensor:
     """A few samples, no more than `most`: as few as one where they are large."""
     one = source.read(np.arange(1)).inputs
     few = min(_SAMPLES, most, len(source.ids), max(1, _VALUES // max(1, one.numel())))
-    return one if few == 1 else torch.cat([one, source.read(np.arange(1, few)).inputs])
+    return one if few == 1 else source.read(np.arange(few)).inputs
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from weakspot.core.job import Job, check_call
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.sample_check import usable
-from weakspot.core.source import Source
+from weakspot.core.source import Source, batch_limit
 from weakspot.core.subject import Subject
 from weakspot.core.threads import note_begun, pinned, torch_threads
 
@@ -92,7 +92,7 @@ class Driver:
         """The source, without the samples that cannot be used where the user wants them skipped."""
         if self.options.on_bad_sample == "stop":
             return source
-        size = self.options.batch_size or _READ_AT_ONCE
+        size = self.options.batch_size or batch_limit(source) or _READ_AT_ONCE
         return usable(
             self.subject, source, batch_size=size, workers=self.options.workers, progress=self.progress or Silent()
         )

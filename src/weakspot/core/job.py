@@ -24,7 +24,7 @@ from weakspot.core.observation import Setting
 from weakspot.core.options import shortened
 from weakspot.core.probe import Probe
 from weakspot.core.sample_check import CheckedSource, ValidSubset
-from weakspot.core.source import Source, check_ids
+from weakspot.core.source import Source, batch_limit, check_ids
 from weakspot.core.subject import Subject
 
 _COMPARED = 256
@@ -63,9 +63,11 @@ class Job:
         self.subject = subject
         self.device = device or subject.device
         """Where the work is done: other machines may have GPUs where this one has none."""
-        first = try_model(subject, source, execution.batch_size, answers)
+        limit = batch_limit(source)
+        first = try_model(subject, source, execution.batch_size or limit, answers)
         outputs, layers, self.answers = first.outputs, first.layers, first.answers
-        self.batch_size = execution.batch_size or chosen_batch_size(subject.model, first.inputs, layers, self.device)
+        chosen = chosen_batch_size(subject.model, first.inputs, layers, self.device)
+        self.batch_size = execution.batch_size or min(chosen, limit or chosen)
         """As asked for or chosen, until the GPU's memory turns out too small for it."""
         self.execution = replace(execution, batch_size=self.batch_size)
         self.setting = Setting(subject.task, subject.scores, subject.classes, layers, source.ids)

@@ -54,6 +54,7 @@ class Subset:
         ids = source.ids
         self.ids = tuple(ids[position] for position in self._positions)
         self.classes: Sequence[str] | None = getattr(source, "classes", None)
+        self.batch_limit = batch_limit(source)
 
     @classmethod
     def named(cls, source: Source, ids: Iterable[str]) -> "Subset":
@@ -73,6 +74,12 @@ class Subset:
     def fingerprint(self) -> str:
         """Of the whole source and of the choice."""
         return digest([self._source.fingerprint(), self._positions])
+
+
+def batch_limit(source: Source) -> int | None:
+    """How many samples a batch may hold where nobody chose: 1 for volumes of differing shapes; None: any number."""
+    limit: int | None = getattr(source, "batch_limit", None)
+    return limit
 
 
 def limited(source: Source, limit: int | None, *, seed: int = 0) -> Source:

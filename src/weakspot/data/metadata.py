@@ -7,7 +7,7 @@ import numpy as np
 from weakspot.core.digest import digest
 from weakspot.core.errors import DataError
 from weakspot.core.observation import Batch
-from weakspot.core.source import Source
+from weakspot.core.source import Source, batch_limit
 from weakspot.data.names import readable, unique_ids
 from weakspot.data.tables import Table, table_from, typed
 
@@ -26,6 +26,7 @@ class WithMetadata:
         rows = table_from(table, delimiter=delimiter)
         self._source, self.ids = source, source.ids
         self.classes: tuple[str, ...] | None = getattr(source, "classes", None)
+        self.batch_limit = batch_limit(source)
         order, left = _joined(rows, id_column, source)
         self._columns = {
             name: typed([cells[row] for row in order]) for name, cells in rows.columns.items() if name != id_column

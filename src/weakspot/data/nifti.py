@@ -43,8 +43,10 @@ class NiftiFolder:
 
     Inputs are float32 (cases, sequences, z, y, x), targets the masks (cases, z, y, x). Metadata: `spacing_z`,
     `spacing_y`, `spacing_x` in millimetres; `axes`, where x, y and z point to, as "RAS"; and `mask_voxels`, 0 where a
-    mask is empty. Cases of different shapes cannot share a batch: examine them with batches of 1.
+    mask is empty. Cases of different shapes cannot share a batch: unless told otherwise, a batch holds one.
     """
+
+    batch_limit = 1
 
     def __init__(
         self,
