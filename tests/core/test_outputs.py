@@ -19,7 +19,10 @@ from weakspot.core.outputs import (
     ValueSpec,
     correct,
     count,
+    interval,
+    interval_end,
     number,
+    optional,
     sample_id,
     share,
 )
@@ -28,6 +31,26 @@ from weakspot.data import digits
 from weakspot.laws import LawBroken, check
 from weakspot.report.drawings import figures
 from weakspot.report.page import build_page
+
+
+def test_an_interval_is_declared_once_and_gives_both_of_its_columns():
+    assert interval("the share", unit="share") == {
+        "low": interval_end("low end of the share", unit="share"),
+        "high": interval_end("high end of the share", unit="share"),
+    }
+    assert list(interval("the share", "weak")) == ["weak_low", "weak_high"]
+
+
+def test_what_may_be_missing_is_said_once_for_a_group():
+    group = {"images": count("its images"), "rate": share("error rate", better="lower")}
+    assert optional(group) == {
+        "images": count("its images", optional=True),
+        "rate": share("error rate", better="lower", optional=True),
+    }
+    assert optional({"low": ArraySpec("smallest value", ("neuron",))}) == {
+        "low": ArraySpec("smallest value", ("neuron",), optional=True)
+    }
+    assert not group["images"].optional
 
 
 class Sharpness(Probe):

@@ -1,7 +1,5 @@
 """What each Finding of this room holds: torch-free declarations."""
 
-from dataclasses import replace
-
 from weakspot.core.figures import Bars, Curves, Matrix
 from weakspot.core.outputs import (
     Advice,
@@ -11,8 +9,9 @@ from weakspot.core.outputs import (
     correct,
     count,
     flag,
-    interval_end,
+    interval,
     number,
+    optional,
     prediction,
     sample_id,
     share,
@@ -22,8 +21,8 @@ from weakspot.core.outputs import (
 
 _IMAGES = ("images",)
 _CHOSEN_IMAGES = {
-    "image_id": ArraySpec("the images, in the order of their ids", _IMAGES, optional=True),
-    "image_cluster": ArraySpec("the cluster of each image from 1 on; 0 for none", _IMAGES, optional=True),
+    "image_id": ArraySpec("the images, in the order of their ids", _IMAGES),
+    "image_cluster": ArraySpec("the cluster of each image from 1 on; 0 for none", _IMAGES),
 }
 
 ERRORS = Outputs(
@@ -74,54 +73,57 @@ ROOT_CAUSES = Outputs(
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
     },
-    columns={
-        "cluster": number("the cluster's number; the largest cluster is 1", role="code", optional=True),
-        "images": count("error-inducing images in the cluster", optional=True),
-        "share": share("their share of all error-inducing images", optional=True),
-        "low": interval_end("low end of the share's 95 % interval", unit="share", optional=True),
-        "high": interval_end("high end of the share's 95 % interval", unit="share", optional=True),
-        "errors": text("the kinds of error with their counts", optional=True),
-        "medoid": text("the image in the middle of the cluster", optional=True),
-        "spread": number("mean distance between two images of the cluster", optional=True),
-        "stability": number("how well the cluster comes back when the images are resampled, 0 to 1", optional=True),
-        "stable": flag("whether the stability reaches the option `stable`", optional=True),
-        "nearest": text("the images nearest to the medoid", optional=True),
-        "shared": text("what the images of the cluster share", optional=True),
-    },
-    arrays={
-        **_CHOSEN_IMAGES,
-        "image_distance": ArraySpec("distance from the medoid of its cluster", _IMAGES, optional=True),
-        "image_kind": ArraySpec("the kind of error of each image", _IMAGES, optional=True),
-        "image_place": ArraySpec("the row of each image in `parameters`", _IMAGES, optional=True),
-        "thumbnails": ArraySpec("a small picture of each", ("images", "height", "width", "channels"), optional=True),
-        "heat_pictures": ArraySpec("relevance of each pixel", ("images", "height", "width"), optional=True),
-        "landmarks": ArraySpec("the images between which distances are known", ("landmarks",), optional=True),
-        "layers": ArraySpec("the layers that were compared", ("layers",), optional=True),
-        "left_out": ArraySpec("the layers that were not compared", ("layers left out",), optional=True),
-        "left_out_why": ArraySpec("why each of them was not compared", ("layers left out",), optional=True),
-        "method": ArraySpec("how relevance was computed", optional=True),
-        "positions": ArraySpec("positions that a side of a heat map has at most; 0 for no limit", optional=True),
-        "unit_length": ArraySpec("whether heat maps were scaled to length 1", optional=True),
-        "distances-*": ArraySpec("distances between the heat maps of a layer, condensed", ("pairs",), optional=True),
-        "heat_maps-*": ArraySpec("heat maps of a layer; the first axis counts images", optional=True),
-        "heat_map_scale-*": ArraySpec("factor of each heat map of a layer", _IMAGES, optional=True),
-        "best_layer": ArraySpec("number of the layer whose clusters these are", optional=True),
-        "layer_score": ArraySpec("score of each layer; lower is better", ("layers",), optional=True),
-        "layer_labels": ArraySpec("cluster of each landmark, from 0 on", ("layers", "landmarks"), optional=True),
-        "layer_clusters": ArraySpec("number of clusters of each layer", ("layers",), optional=True),
-        "score_clusters": ArraySpec("the numbers of clusters that were tried", ("trials",), optional=True),
-        "score": ArraySpec("score of each number of clusters, by layer", ("layers", "trials"), optional=True),
-        "parameter_names": ArraySpec("names of the parameters", ("parameters",), optional=True),
-        "parameter_kinds": ArraySpec('"number", "angle" or "category"', ("parameters",), optional=True),
-        "parameters": ArraySpec("parameters of every test image", ("test images", "parameters"), optional=True),
-        "categories-*": ArraySpec("names of the categories of a parameter", ("categories",), optional=True),
-        "trait_reduction": ArraySpec(
-            "1 − variance in the cluster ÷ variance in the test set", ("clusters", "parameters"), optional=True
-        ),
-        "trait_typical": ArraySpec("mean, or most frequent category", ("clusters", "parameters"), optional=True),
-        "trait_chance": ArraySpec("p-value of the reduction", ("clusters", "parameters"), optional=True),
-        "trait_shared": ArraySpec("whether the images share it", ("clusters", "parameters"), optional=True),
-    },
+    columns=optional(
+        {
+            "cluster": number("the cluster's number; the largest cluster is 1", role="code"),
+            "images": count("error-inducing images in the cluster"),
+            "share": share("their share of all error-inducing images"),
+            **interval("the share's 95 % interval", unit="share"),
+            "errors": text("the kinds of error with their counts"),
+            "medoid": text("the image in the middle of the cluster"),
+            "spread": number("mean distance between two images of the cluster"),
+            "stability": number("how well the cluster comes back when the images are resampled, 0 to 1"),
+            "stable": flag("whether the stability reaches the option `stable`"),
+            "nearest": text("the images nearest to the medoid"),
+            "shared": text("what the images of the cluster share"),
+        }
+    ),
+    arrays=optional(
+        {
+            **_CHOSEN_IMAGES,
+            "image_distance": ArraySpec("distance from the medoid of its cluster", _IMAGES),
+            "image_kind": ArraySpec("the kind of error of each image", _IMAGES),
+            "image_place": ArraySpec("the row of each image in `parameters`", _IMAGES),
+            "thumbnails": ArraySpec("a small picture of each", ("images", "height", "width", "channels")),
+            "heat_pictures": ArraySpec("relevance of each pixel", ("images", "height", "width")),
+            "landmarks": ArraySpec("the images between which distances are known", ("landmarks",)),
+            "layers": ArraySpec("the layers that were compared", ("layers",)),
+            "left_out": ArraySpec("the layers that were not compared", ("layers left out",)),
+            "left_out_why": ArraySpec("why each of them was not compared", ("layers left out",)),
+            "method": ArraySpec("how relevance was computed"),
+            "positions": ArraySpec("positions that a side of a heat map has at most; 0 for no limit"),
+            "unit_length": ArraySpec("whether heat maps were scaled to length 1"),
+            "distances-*": ArraySpec("distances between the heat maps of a layer, condensed", ("pairs",)),
+            "heat_maps-*": ArraySpec("heat maps of a layer; the first axis counts images"),
+            "heat_map_scale-*": ArraySpec("factor of each heat map of a layer", _IMAGES),
+            "best_layer": ArraySpec("number of the layer whose clusters these are"),
+            "layer_score": ArraySpec("score of each layer; lower is better", ("layers",)),
+            "layer_labels": ArraySpec("cluster of each landmark, from 0 on", ("layers", "landmarks")),
+            "layer_clusters": ArraySpec("number of clusters of each layer", ("layers",)),
+            "score_clusters": ArraySpec("the numbers of clusters that were tried", ("trials",)),
+            "score": ArraySpec("score of each number of clusters, by layer", ("layers", "trials")),
+            "parameter_names": ArraySpec("names of the parameters", ("parameters",)),
+            "parameter_kinds": ArraySpec('"number", "angle" or "category"', ("parameters",)),
+            "parameters": ArraySpec("parameters of every test image", ("test images", "parameters")),
+            "categories-*": ArraySpec("names of the categories of a parameter", ("categories",)),
+            "trait_reduction": ArraySpec(
+                "1 − variance in the cluster ÷ variance in the test set", ("clusters", "parameters")
+            ),
+            "trait_typical": ArraySpec("mean, or most frequent category", ("clusters", "parameters")),
+            "trait_chance": ArraySpec("p-value of the reduction", ("clusters", "parameters")),
+            "trait_shared": ArraySpec("whether the images share it", ("clusters", "parameters")),
+        }
+    ),
     pictures="images of each cluster, the medoid first, and the mean heat map over the mean image",
     by_sample={"cluster": ("image_id", "image_cluster")},
     figures=(
@@ -182,20 +184,24 @@ UNSAFE = Outputs(
         "inputs": count("unlabelled images examined", optional=True),
         "one_class_clusters": count("clusters whose chosen images all have one class", better="lower", optional=True),
     },
-    columns={
-        "id": replace(sample_id(), optional=True),
-        "cluster": number("root-cause cluster of the nearest error", role="code", optional=True),
-        "distance": number("distance from the heat map of the nearest error", optional=True),
-        "prediction": prediction("the model's prediction, in the form of a label", optional=True),
-    },
-    arrays={
-        **_CHOSEN_IMAGES,
-        "image_distance": ArraySpec("distance from the nearest error", _IMAGES, optional=True),
-        "thumbnails": ArraySpec("their small pictures", ("chosen", "height", "width", "channels"), optional=True),
-        "task": ArraySpec("the model's task: it says what a label may be", optional=True),
-        "outputs": ArraySpec("how many numbers the model predicts", optional=True),
-        "classes": ArraySpec("names of the classes", ("classes",), optional=True),
-    },
+    columns=optional(
+        {
+            "id": sample_id(),
+            "cluster": number("root-cause cluster of the nearest error", role="code"),
+            "distance": number("distance from the heat map of the nearest error"),
+            "prediction": prediction("the model's prediction, in the form of a label"),
+        }
+    ),
+    arrays=optional(
+        {
+            **_CHOSEN_IMAGES,
+            "image_distance": ArraySpec("distance from the nearest error", _IMAGES),
+            "thumbnails": ArraySpec("their small pictures", ("chosen", "height", "width", "channels")),
+            "task": ArraySpec("the model's task: it says what a label may be"),
+            "outputs": ArraySpec("how many numbers the model predicts"),
+            "classes": ArraySpec("names of the classes", ("classes",)),
+        }
+    ),
     advice=(
         Advice(
             "Label the {unsafe} images that were chosen from the unlabelled data, and retrain on them.",

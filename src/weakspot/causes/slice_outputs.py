@@ -8,8 +8,9 @@ from weakspot.core.outputs import (
     Outputs,
     count,
     flag,
-    interval_end,
+    interval,
     number,
+    optional,
     share,
     text,
 )
@@ -40,46 +41,44 @@ ERROR_SLICES = Outputs(
         ),
         "first_suspicion": text("the first suspicion, where nothing is confirmed", optional=True),
     },
-    columns={
-        "slice": number("the rule's place in the list", role="code", optional=True),
-        "status": text('"confirmed", or "suspicion" if the excess of errors was not confirmed', optional=True),
-        "confirmed": flag("whether the rule is confirmed", optional=True),
-        "kind": text('"trait" for a rule on traits or labels, "confusion" for one on the prediction', optional=True),
-        "rule": text("which images the rule holds for", optional=True),
-        "summary": text("the rule with its error rates, in a sentence", optional=True),
-        "images": count("images that the rule holds for", optional=True),
-        "errors": count("errors among them", better="lower", optional=True),
-        "explained": number("errors beyond the rate elsewhere, without images of earlier rules", optional=True),
-        "error_rate": share(
-            "error rate where this and no earlier rule holds, confirming half", better="lower", optional=True
-        ),
-        "low": interval_end("low end of its 95 % interval", unit="share", optional=True),
-        "high": interval_end("high end of its 95 % interval", unit="share", optional=True),
-        "elsewhere": share(
-            "error rate where neither this nor an earlier rule holds, in the confirming half",
-            better="lower",
-            optional=True,
-        ),
-        "elsewhere_low": interval_end("low end of its 95 % interval", unit="share", optional=True),
-        "elsewhere_high": interval_end("high end of its 95 % interval", unit="share", optional=True),
-        "p_value": number("probability of so many errors by chance, corrected for the number of rules", optional=True),
-        "confused": text("what was predicted in place of what, with counts", optional=True),
-        "contrast": text(
-            "in what the errors of the slice differ from correct images of the same classes, in words", optional=True
-        ),
-        "wrong_examples": text("typical errors of the slice", optional=True),
-        "correct_examples": text("images of the slice that are like them and predicted correctly", optional=True),
-        "conditions": text("the rule as JSON, to be applied to other data", optional=True),
-    },
-    arrays={
-        "image_id": ArraySpec("the images, in the order of their ids", _IMAGES, optional=True),
-        "image_slice": ArraySpec("first rule that holds for each image, from 1 on; 0: none", _IMAGES, optional=True),
-        "image_found_on": ArraySpec("whether rules were sought on it; the others confirm", _IMAGES, optional=True),
-        "measures": ArraySpec("what was measured of each image", ("images", "measures"), optional=True),
-        "measure_names": ArraySpec("names of the measures", ("measures",), optional=True),
-        "left_out": ArraySpec("traits that were left out", _TRAITS, optional=True),
-        "left_out_why": ArraySpec("why each of them was", _TRAITS, optional=True),
-    },
+    columns=optional(
+        {
+            "slice": number("the rule's place in the list", role="code"),
+            "status": text('"confirmed", or "suspicion" if the excess of errors was not confirmed'),
+            "confirmed": flag("whether the rule is confirmed"),
+            "kind": text('"trait" for a rule on traits or labels, "confusion" for one on the prediction'),
+            "rule": text("which images the rule holds for"),
+            "summary": text("the rule with its error rates, in a sentence"),
+            "images": count("images that the rule holds for"),
+            "errors": count("errors among them", better="lower"),
+            "explained": number("errors beyond the rate elsewhere, without images of earlier rules"),
+            "error_rate": share("error rate where this and no earlier rule holds, confirming half", better="lower"),
+            **interval("its 95 % interval", unit="share"),
+            "elsewhere": share(
+                "error rate where neither this nor an earlier rule holds, in the confirming half", better="lower"
+            ),
+            **interval("its 95 % interval", "elsewhere", unit="share"),
+            "p_value": number("probability of so many errors by chance, corrected for the number of rules"),
+            "confused": text("what was predicted in place of what, with counts"),
+            "contrast": text(
+                "in what the errors of the slice differ from correct images of the same classes, in words"
+            ),
+            "wrong_examples": text("typical errors of the slice"),
+            "correct_examples": text("images of the slice that are like them and predicted correctly"),
+            "conditions": text("the rule as JSON, to be applied to other data"),
+        }
+    ),
+    arrays=optional(
+        {
+            "image_id": ArraySpec("the images, in the order of their ids", _IMAGES),
+            "image_slice": ArraySpec("first rule that holds for each image, from 1 on; 0: none", _IMAGES),
+            "image_found_on": ArraySpec("whether rules were sought on it; the others confirm", _IMAGES),
+            "measures": ArraySpec("what was measured of each image", ("images", "measures")),
+            "measure_names": ArraySpec("names of the measures", ("measures",)),
+            "left_out": ArraySpec("traits that were left out", _TRAITS),
+            "left_out_why": ArraySpec("why each of them was", _TRAITS),
+        }
+    ),
     by_sample={"slice": ("image_id", "image_slice")},
     figures=(
         Bars(

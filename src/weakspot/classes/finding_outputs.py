@@ -9,8 +9,9 @@ from weakspot.core.outputs import (
     ValueSpec,
     count,
     flag,
-    interval_end,
+    interval,
     number,
+    optional,
     prediction,
     sample_id,
     share,
@@ -32,10 +33,7 @@ def _ranking(what: str, prefix: str = "") -> dict[str, ValueSpec]:
         "gain": number("area under the cost-effectiveness curve, relative to random order", better="higher"),
         "shortfall": number("share of the best possible area that is missing", better="lower"),
     }
-    return {
-        f"{prefix}{what}_{name}": ValueSpec(spec.about, spec.unit, spec.better, optional=True)
-        for name, spec in specs.items()
-    }
+    return optional({f"{prefix}{what}_{name}": spec for name, spec in specs.items()})
 
 
 _PAIRS = {
@@ -134,8 +132,7 @@ CLASS_PAIRS = Outputs(
         "distance": number("distance of the two classes by the neurons they activate (NAPVD)"),
         "certainty": share("how surely the distance is below the threshold", optional=True),
         "corrected_distance": number("distance, corrected for the number of images", optional=True),
-        "low": interval_end("low end of the corrected distance", optional=True),
-        "high": interval_end("high end of the corrected distance", optional=True),
+        **interval("the corrected distance", optional=True),
         "average_bias": number("how unequally the two are treated beside all others", better="lower", optional=True),
         "worst_beside": text("the third class with which they are treated most unequally", optional=True),
         "soft_confusion_rank": ValueSpec("place by soft confusion", "count", role="rank", optional=True),
@@ -204,21 +201,20 @@ GROUP_FAIRNESS = Outputs(
         "groups": count("groups with enough images"),
         "too_few_images": count("groups left out, with too few images"),
     },
-    columns={
-        "better": text("the group with the higher accuracy", optional=True),
-        "worse": text("the group with the lower accuracy", optional=True),
-        "accuracy_better": share("accuracy of the better group", optional=True),
-        "accuracy_worse": share("accuracy of the worse group", better="higher", optional=True),
-        "difference": share("difference in accuracy", better="lower", optional=True),
-        "low": interval_end("low end of the difference", optional=True),
-        "high": interval_end("high end of the difference", optional=True),
-        "sure": flag("whether the interval excludes 0", optional=True),
-        "images_better": count("images of the better group", optional=True),
-        "images_worse": count("images of the worse group", optional=True),
-        "distance": number("distance of the two groups by the neurons they activate", optional=True),
-        "average_bias": number("how unequally the two are treated beside other classes", optional=True),
-        "worst_beside": text("the class with which they are treated most unequally", optional=True),
-    },
+    columns=optional({
+        "better": text("the group with the higher accuracy"),
+        "worse": text("the group with the lower accuracy"),
+        "accuracy_better": share("accuracy of the better group"),
+        "accuracy_worse": share("accuracy of the worse group", better="higher"),
+        "difference": share("difference in accuracy", better="lower"),
+        **interval("the difference"),
+        "sure": flag("whether the interval excludes 0"),
+        "images_better": count("images of the better group"),
+        "images_worse": count("images of the worse group"),
+        "distance": number("distance of the two groups by the neurons they activate"),
+        "average_bias": number("how unequally the two are treated beside other classes"),
+        "worst_beside": text("the class with which they are treated most unequally"),
+    }),
     figures=(
         Bars(
             labels=("table.better", "table.worse"), label_text="{} over {}", values="table.difference",

@@ -77,6 +77,17 @@ def text(about: str, **settings: Any) -> ValueSpec:
     return ValueSpec(about, "text", **settings)
 
 
+def interval_end(about: str, **settings: Any) -> ValueSpec:
+    """The low or high end of another column's interval."""
+    return ValueSpec(about, settings.pop("unit", "number"), role="interval", **settings)
+
+
+def interval(of: str, name: str = "", **settings: Any) -> dict[str, ValueSpec]:
+    """Both ends of an interval: the columns `low` and `high`, or, with a name, `<name>_low` and `<name>_high`."""
+    prefix = f"{name}_" if name else ""
+    return {f"{prefix}{end}": interval_end(f"{end} end of {of}", **settings) for end in ("low", "high")}
+
+
 def sample_id() -> ValueSpec:
     """The column that names the sample of each row."""
     return ValueSpec("the sample", "text", role="id")
@@ -97,11 +108,6 @@ def correct(about: str = "whether the prediction is correct", **settings: Any) -
     return ValueSpec(about, "flag", "higher", role="correct", **settings)
 
 
-def interval_end(about: str, **settings: Any) -> ValueSpec:
-    """The low or high end of another column's interval."""
-    return ValueSpec(about, settings.pop("unit", "number"), role="interval", **settings)
-
-
 @dataclass(frozen=True)
 class ArraySpec:
     """One array: what it holds, and what each axis counts."""
@@ -112,6 +118,14 @@ class ArraySpec:
 
     def __canonical__(self) -> dict[str, Any]:
         return _set_entries(self)
+
+
+_Output = TypeVar("_Output", ValueSpec, ArraySpec)
+
+
+def optional(outputs: Mapping[str, _Output]) -> dict[str, _Output]:
+    """Numbers, columns or arrays, each of which may be missing."""
+    return {name: replace(spec, optional=True) for name, spec in outputs.items()}
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from weakspot.core.outputs import (
     ValueSpec,
     count,
     flag,
-    interval_end,
+    interval,
     number,
+    optional,
     share,
     text,
 )
@@ -66,14 +67,16 @@ _RELIABILITY = ReliabilityCurve(
     caption="Reliability: n lesions with about this predicted probability, and the share of false positives among them "
     "with its interval (lesions taken as independent). A row stands out where the predicted probability lies outside.",
 )
-_PATIENT_ARRAYS = {
-    "patients": ArraySpec("the patients with lesions", ("patient",), optional=True),
-    "patient_lesions": ArraySpec("lesions of each patient", ("patient",), optional=True),
-    "patient_expected": ArraySpec("false positives to expect, the sum of probabilities", ("patient",), optional=True),
-    "patient_false_positives": ArraySpec("false positives of each patient", ("patient",), optional=True),
-    "patient_brier": ArraySpec("mean squared error of the probability", ("patient",), optional=True),
-    "patient_brier_of_share": ArraySpec("the same of the share of false positives", ("patient",), optional=True),
-}
+_PATIENT_ARRAYS = optional(
+    {
+        "patients": ArraySpec("the patients with lesions", ("patient",)),
+        "patient_lesions": ArraySpec("lesions of each patient", ("patient",)),
+        "patient_expected": ArraySpec("false positives to expect, the sum of probabilities", ("patient",)),
+        "patient_false_positives": ArraySpec("false positives of each patient", ("patient",)),
+        "patient_brier": ArraySpec("mean squared error of the probability", ("patient",)),
+        "patient_brier_of_share": ArraySpec("the same of the share of false positives", ("patient",)),
+    }
+)
 _PATIENTS = Scatter(
     x="patient_expected", y="patient_false_positives", x_label="expected false positives", y_label="false positives",
     caption="Expected false positives of each patient (the sum of the probabilities), and how many there are.",
@@ -186,11 +189,9 @@ EVALUATION = Outputs(
     columns={
         "method": text("the method; pcs_mean and pcs_logsum are of 1 − p, p the predicted confidence score"),
         "area": number("area under the accuracy–confidence curve; ½ is chance", better="higher"),
-        "low": interval_end("low end of the area"),
-        "high": interval_end("high end of the area"),
+        **interval("the area"),
         "difference": number("area of the chosen method less this one's"),
-        "difference_low": interval_end("low end of the difference"),
-        "difference_high": interval_end("high end of the difference"),
+        **interval("the difference", "difference"),
         "spearman_with_size": number("Spearman's correlation with the size of the lesions"),
         "area_*": number("area in one fold"),
     },

@@ -10,8 +10,10 @@ from weakspot.core.outputs import (
     correct,
     count,
     flag,
+    interval,
     interval_end,
     number,
+    optional,
     prediction,
     sample_id,
     share,
@@ -54,8 +56,7 @@ _NEIGHBOUR_COLUMNS = {
     "id": sample_id(),
     "weak": _WEAK,
     "neighbour_accuracy": share("share of the looks used that are correct", better="higher"),
-    "low": interval_end("low end of the interval of neighbour accuracy", unit="share"),
-    "high": interval_end("high end of the interval of neighbour accuracy", unit="share"),
+    **interval("the interval of neighbour accuracy", unit="share"),
     "at_least": interval_end("lowest neighbour accuracy that all looks could give", unit="share"),
     "at_most": interval_end("highest neighbour accuracy that all looks could give", unit="share"),
     "looks_used": count("looks taken, the original included"),
@@ -171,8 +172,7 @@ CLASS_ROBUSTNESS = Outputs(
     columns={
         "class": text("the class"),
         "weak_share": share("share of its inputs that are weak", better="lower"),
-        "weak_low": interval_end("low end of the interval of that share", unit="share"),
-        "weak_high": interval_end("high end of the interval of that share", unit="share"),
+        **interval("the interval of that share", "weak", unit="share"),
         "neighbour_accuracy": share("mean neighbour accuracy of its inputs", better="higher"),
         "quartile_1": share("lower quartile of the neighbour accuracy of its inputs", better="higher"),
         "quartile_2": share("median of the neighbour accuracy of its inputs", better="higher"),
@@ -209,8 +209,7 @@ VARIATION_EFFECTS = Outputs(
         "from": number("where the bin begins"),
         "to": number("where the bin ends"),
         "accuracy": share("share of the looks in the bin that are correct", better="higher"),
-        "low": interval_end("low end of the interval of accuracy", unit="share"),
-        "high": interval_end("high end of the interval of accuracy", unit="share"),
+        **interval("the interval of accuracy", unit="share"),
         "looks": count("looks in the bin"),
     },
     figures=[
@@ -277,20 +276,18 @@ def _detection_summary(inputs: str, weak_share: str) -> dict[str, ValueSpec]:
 def _detection_columns() -> dict[str, ValueSpec]:
     """A row per detector and baseline; no table where nothing could be learnt."""
     columns: dict[str, ValueSpec] = {
-        "method": text("the detector or baseline", optional=True),
-        "about": text("the same in words", optional=True),
-        "weak_share": share(_WEAK_SHARE, optional=True),
-        "flagged_share": share("share of the inputs that it flags as weak", optional=True),
+        "method": text("the detector or baseline"),
+        "about": text("the same in words"),
+        "weak_share": share(_WEAK_SHARE),
+        "flagged_share": share("share of the inputs that it flags as weak"),
     }
     for name, words in _METRICS.items():
-        columns[name] = number(words, better="higher", optional=True)
-        columns[f"{name}_low"] = interval_end(f"low end of the interval of {words}", optional=True)
-        columns[f"{name}_high"] = interval_end(f"high end of the interval of {words}", optional=True)
-    return {
-        **columns,
-        "brier": number("Brier score of its probabilities", better="lower", optional=True),
-        "calibration_error": number("expected calibration error of its probabilities", better="lower", optional=True),
+        columns |= {name: number(words, better="higher"), **interval(f"the interval of {words}", name)}
+    columns |= {
+        "brier": number("Brier score of its probabilities", better="lower"),
+        "calibration_error": number("expected calibration error of its probabilities", better="lower"),
     }
+    return optional(columns)
 
 
 _RELIABILITY = {
