@@ -1,12 +1,17 @@
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
+from weakspot.core.figures import Curves
+from weakspot.core.finding import Finding
 from weakspot.formatting import percent
 from weakspot.report.axes import Axis, linear_axis, log_axis
+from weakspot.report.drawings import draw
 from weakspot.report.figures import HEIGHT, curve
+from weakspot.report.finding_view import FindingView
 from weakspot.report.svg import WIDTH
 
 
@@ -129,3 +134,11 @@ def test_a_logarithmic_axis_marks_powers_of_ten_and_its_end(low: float, high: fl
 
 def test_an_axis_without_extent_draws_in_the_middle() -> None:
     assert Axis(2, 2, 10, 20, (2,)).at(2) == 15
+
+
+def test_names_of_layers_are_printed_as_they_are_and_names_of_methods_as_words() -> None:
+    finding = Finding("f", arrays={"x": np.arange(2.0), "score": np.eye(2), "names": np.array(["conv1", "node_mean"])})
+    figure = Curves(x="x", lines="score", rows="names", x_label="x", y_label="y", caption="")
+    as_words, verbatim = (draw(one, FindingView(finding, ())) for one in (figure, replace(figure, verbatim=True)))
+    assert "Node mean" in as_words and "conv1" not in as_words
+    assert "conv1" in verbatim and "node_mean" in verbatim

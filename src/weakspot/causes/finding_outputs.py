@@ -138,6 +138,7 @@ ROOT_CAUSES = Outputs(
             x="score_clusters",
             lines="score",
             rows="layers",
+            verbatim=True,
             x_label="number of clusters (logarithmic)",
             y_label="score (lower is better)",
             log_x=True,

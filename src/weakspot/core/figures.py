@@ -47,6 +47,7 @@ class Curves(Figure):
     lines: an array or a pattern; or arrays by the name of their line, of which only the first must be there.
     prefix: what the names of lines lose of the names of their arrays.
     rows: the names of the rows, where `lines` is one array of shape (rows, points).
+    verbatim: whether these names are printed as they are, such as names of layers.
     relative: whether each line is divided by its last value.
     """
 
@@ -58,6 +59,7 @@ class Curves(Figure):
     y_label: str
     prefix: str = ""
     rows: str = ""
+    verbatim: bool = False
     relative: bool = False
     log_x: bool = False
     x_format: Format = "number"

@@ -73,13 +73,9 @@ def _lines(figure: declared.Curves, view: FindingView) -> dict[str, np.ndarray]:
         return {name: view[array] for name, array in figure.lines.items() if view.has(array)}
     if figure.rows:
         rows = np.atleast_2d(view[figure.lines])
-        return dict(zip([_readable(name) for name in view.words(figure.rows)], rows, strict=True))
+        names = [str(name) if figure.verbatim else label(name) for name in view.words(figure.rows)]
+        return dict(zip(names, rows, strict=True))
     return {label(name.removeprefix(figure.prefix)): view[name] for name in view.matching(figure.lines)}
-
-
-def _readable(name: str) -> str:
-    """Names of layers keep their dots; names of methods and numbers are printed with spaces."""
-    return name if "." in name else label(name)
 
 
 @draw.register
