@@ -19,12 +19,15 @@ Trial = tuple[str, int, Callable[[Path, int], int]]
 """What is tried, how often, and a function of an empty folder and that number that counts what went wrong."""
 
 
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def environment() -> list[object]:
-    """CPU, cores, versions, and the commit, with `-dirty` where a file differs from it."""
+    """CPU, cores, versions, and the commit, with `-dirty` where a file other than these CSVs differs from it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    describe = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    commit = subprocess.run(describe, cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
+    commit = _git("rev-parse", "--short", "HEAD") + ("-dirty" if _git("status", "--porcelain", ":/", ":!*.csv") else "")
     cpu = names[0] if names else platform.processor()
     return [cpu, os.cpu_count(), platform.python_version(), torch.__version__, weakspot.__version__, commit]
 

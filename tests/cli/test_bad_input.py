@@ -160,7 +160,7 @@ START = "subject: {model: 'MODULE:net'}\ndata: {test: data.npz}\n"
         (f"{START}ask:\n  coverrage: {{}}\n", 4, "did you mean 'coverage'?"),
         (f"{START}ask:\n  robustness: {{looks: 0}}\n", 4, "looks ≥ 1"),
         ("subject:\n  model: 'MODULE:net'\n  weights: none.pt\ndata: {test: data.npz}\nask: {errors: }", 3, "no such"),
-        ("subject:\n  model: 'MODULE:net'\ndata:\n  train: data.npz\n  test: none\nask: {errors: }", 5, "no folder"),
+        ("subject:\n  model: 'MODULE:net'\ndata:\n  train: data.npz\n  test: none\nask: {errors: }", 5, "not a folder"),
         ("subject:\n  model: 'a:b'\n  model: 'c:d'\n", 3, "'model' stands here twice, first on line 2"),
         ("subject:\n  model: 'MODULE:net'\n  task: detection\ndata:\n  test: 3\n", 3, "subject.task is 'detection'"),
     ],

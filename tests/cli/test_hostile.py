@@ -5,12 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from tests.cli.damaging import OF_RUN, make_all
+from tests.cli.damaging import OF_RUN, agree, make_all
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.run import Run
@@ -130,6 +131,7 @@ def test_a_picture_of_too_many_pixels_is_not_handed_on(weakspot, received):
     content = bytearray(path.read_bytes())
     content[16:24] = (60_000).to_bytes(4, "big") * 2
     path.write_bytes(bytes(content))
+    agree(received)
     refused(weakspot("report", "run"), "has 60,000 × 60,000 pixels")
 
 
@@ -138,7 +140,7 @@ def test_text_that_is_none_does_not_stop_a_report(weakspot, received):
     run = Run.open("run")
     finding = run["causes.root_causes"]
     names = np.array(["\ud800", "b", "c"])
-    np.save(run.finding_folder(finding.name) / "image_id.npy", names)
+    run.save(replace(finding, arrays={**finding.arrays, "image_id": names}))
     assert weakspot("report", "run")[0] == 0
     assert weakspot("show", "run", finding.name)[0] == 0
 

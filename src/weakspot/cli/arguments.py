@@ -77,7 +77,7 @@ def takes_examination_flags(command: Callable[..., Any]) -> Callable[..., Any]:
             flags=ExaminationFlags(
                 said["run"],
                 said["limit"],
-                {name: said[name] for name in _ON_SUBJECT if said[name]},
+                {name: said[name] for name in _ON_SUBJECT if said[name] not in (None, False)},
                 {name: said[name] for name in execution_fields() if said[name] is not None},
             ),
             **values,

@@ -32,7 +32,8 @@ def whole_folder(target: Path, *, first_wins: bool = False) -> Iterator[Path]:
 
     A rename is all or nothing; an older `target` is replaced, or, where the first is to win, left as it is.
     """
-    scratch = _beside(target, "partial")
+    with writing(target):
+        scratch = _beside(target, "partial")
     try:
         with writing(target):
             make_folder(target.parent)
@@ -49,7 +50,8 @@ def whole_folder(target: Path, *, first_wins: bool = False) -> Iterator[Path]:
 @contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
     """The path of a scratch file that becomes `target` when the block ends well, and vanishes otherwise."""
-    scratch = _beside(target, "partial")
+    with writing(target):
+        scratch = _beside(target, "partial")
     try:
         yield scratch
         with writing(target):
@@ -101,6 +103,8 @@ def _sync_tree(folder: Path) -> None:
 
 def _beside(path: Path, ending: str) -> Path:
     """A hidden name that nobody else has, in the same folder, so that it can be renamed."""
+    if not path.name:  # an empty path, or "/"
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.{ending}")
 
 

@@ -106,7 +106,7 @@ def _check_place(folder: Path) -> None:
 
 def _way(run: Run, folder: Path) -> str:
     """From a bundle to a Run, as the file system goes."""
-    way = Path(os.path.relpath(run.folder.resolve(), folder.resolve())).as_posix()
+    way = Path(os.path.relpath(os.path.realpath(run.folder), os.path.realpath(folder))).as_posix()
     if not way.isprintable() or "\\" in way:
         raise ConfigError(f"{way!r} leads to {run.folder}, and {SUMS} cannot hold it: rename that folder")
     return way
