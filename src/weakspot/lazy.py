@@ -1,23 +1,26 @@
 """Names of a package that are imported when they are first used: so reading a Run does not load torch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for a package whose names are defined in these modules.
+def lazy_names(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package whose names are listed in `__init__.pyi` beside its file.
 
-    modules: the public names of each module of the package, separated by spaces.
+    The list serves type checkers, too. It has a line for each name: `from package.module import name as name`.
     """
-    defined_in = {name: module for module, names in modules.items() for name in names.split()}
+    lines = Path(file).with_name("__init__.pyi").read_text(encoding="utf-8").splitlines()
+    imported = [line.split() for line in lines if line.startswith("from ")]
+    defined_in = {words[-1]: words[1] for words in imported}
 
     def get(name: str) -> Any:
         if name not in defined_in:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{defined_in[name]}"), name)
+        return getattr(import_module(defined_in[name]), name)
 
     def listed() -> list[str]:
         return sorted({*vars(import_module(package)), *defined_in})
 
-    return get, listed
+    return sorted(defined_in), get, listed

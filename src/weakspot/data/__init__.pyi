@@ -1,0 +1,1 @@
+from weakspot.data.pictures import Pictures as Pictures

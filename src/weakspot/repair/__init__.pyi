@@ -1,0 +1,15 @@
+from weakspot.repair.balancing import Repeated as Repeated
+from weakspot.repair.balancing import balanced as balanced
+from weakspot.repair.balancing import balanced_places as balanced_places
+from weakspot.repair.cached import CachedSource as CachedSource
+from weakspot.repair.comparison import compared as compared
+from weakspot.repair.experiment import RetrainingData as RetrainingData
+from weakspot.repair.experiment import run_experiment as run_experiment
+from weakspot.repair.labelled import Labelled as Labelled
+from weakspot.repair.labelled import held_out as held_out
+from weakspot.repair.labelled import targets_of as targets_of
+from weakspot.repair.probes import Predictions as Predictions
+from weakspot.repair.training import Batches as Batches
+from weakspot.repair.training import Recipe as Recipe
+from weakspot.repair.training import retrained as retrained
+from weakspot.repair.varied import VariedSource as VariedSource
