@@ -1,10 +1,12 @@
 """A corpus of bad configurations and options: always code 2, one short message, no trace-back, nothing half-written."""
 
+import os
 import random
 import re
 import shutil
 
 import pytest
+import torch
 
 from tests.cli.corpus import CASES, OPTIONS_WRONG, SET_WRONG
 
@@ -12,15 +14,21 @@ from tests.cli.corpus import CASES, OPTIONS_WRONG, SET_WRONG
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Files that are broken, empty, or would run code."""
-    import os
+    return bad_files(tmp_path_factory.mktemp("files"))
 
-    import torch
 
-    class Evil:
-        def __reduce__(self):
-            return os.mkdir, (str(folder / "executed"),)
+class Evil:
+    """Makes a folder when it is unpickled."""
 
-    folder = tmp_path_factory.mktemp("files")
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def bad_files(folder):
+    """Files that are broken, empty, or would make a folder `executed`."""
     for name in ("broken.pt2", "broken.onnx", "broken.npz", "broken.npy", "broken.zip", "broken-ubyte"):
         (folder / name).write_bytes(b"\x01nothing")
     (folder / "broken.csv").write_bytes(b"a,b\n1\n\xff,2,3\n")
@@ -29,7 +37,7 @@ def files(tmp_path_factory):
     (folder / "twice.txt").write_text("cat\ndog\ncat\n")
     (folder / "empty.pt").write_bytes(b"")
     (folder / "empty_folder").mkdir()
-    torch.save({"state_dict": Evil()}, folder / "evil.pt")
+    torch.save({"state_dict": Evil(folder / "executed")}, folder / "evil.pt")
     torch.save({"0.weight": torch.zeros(2, 2)}, folder / "other.pt")
     return folder
 
@@ -51,6 +59,11 @@ def fails(inputs):
 @pytest.fixture
 def bad(project, files):
     """The project with the broken files beside it."""
+    return with_bad_files(project, files)
+
+
+def with_bad_files(project, files):
+    """The project with the broken files beside it, and functions that fail in its module."""
     for path in files.iterdir():
         (project.folder / path.name).symlink_to(path)
     with (project.folder / f"{project.module}.py").open("a") as module:

@@ -1,5 +1,6 @@
 """Every kind of file that a command reads, damaged in every way: a clear line, the right code, nothing half-written."""
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -7,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.cli.calling import at_most, call
 from tests.cli.damaging import (
     CERTAIN,
     DAMAGES,
@@ -23,6 +25,7 @@ from tests.cli.damaging import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of archives left open
 NUMBER = itertools.count()
+SECONDS = 60
 HARMLESS = {
     *(("labels.jsonl", damage) for damage in ("empty", "noise", "deep", "nested", "surrogate")),
     ("image", "folder"), ("metadata", "nul"),
@@ -46,24 +49,32 @@ def good(tmp_path_factory):
 
 
 @pytest.fixture
-def tried(weakspot, good, module, tmp_path, monkeypatch):
+def tried(good, module, tmp_path):
     """Damage a copy of a file, call a command, and say what is not as it should be."""
 
-    def call(name, damage, command, seed=0):
-        folder, kind = tmp_path / str(next(NUMBER)), KINDS[name]
-        copy_needed(good, folder, kind)
-        monkeypatch.chdir(folder)
-        write_config(folder, module, kind)
-        if damage is not None:
-            DAMAGES[damage](draw_of(name, damage, seed), folder / kind.path)
-            if OF_RUN in kind.path and damage in PERHAPS:
-                agree(folder)
-        before = contents(folder)
-        ended = weakspot(*command)
-        wrong = troubles(ended, command, before, contents(folder))
-        return ended, [f"{name}, {damage} {seed}, {command}: {trouble}: {ended}" for trouble in wrong]
+    def trial(name, damage, command, seed=0):
+        return damaged_trial(good, module, tmp_path / str(next(NUMBER)), (name, damage, command), seed)
 
-    return call
+    return trial
+
+
+def damaged_trial(good, module, folder, trial, seed=0):
+    """How a command ended where a file of that kind was damaged, and what is not as it should be."""
+    name, damage, command = trial
+    kind = KINDS[name]
+    copy_needed(good, folder, kind)
+    write_config(folder, module, kind)
+    if damage is not None:
+        DAMAGES[damage](draw_of(name, damage, seed), folder / kind.path)
+        if OF_RUN in kind.path and damage in PERHAPS:
+            agree(folder)
+    before = contents(folder)
+    with contextlib.chdir(folder), at_most(SECONDS):
+        ended = call(*command)
+    wrong = troubles(ended, command, before, contents(folder))
+    if damage in {**CERTAIN, **OF_TEXT} and ended[0] != 2 and (name, damage) not in HARMLESS:
+        wrong.append("is not noticed")
+    return ended, [f"{name}, {damage} {seed}, {command}: {trouble}: {ended}" for trouble in wrong]
 
 
 def copy_needed(good, folder, kind):
@@ -116,11 +127,7 @@ def test_files_that_cannot_be_read(tried, name):
     found = []
     for damage in [*CERTAIN, *(OF_TEXT if KINDS[name].text else {})]:
         for _, command in commands(name):
-            ended, wrong = tried(name, damage, command)
-            harmless = (name, damage) in HARMLESS
-            found += wrong + (
-                [] if ended[0] == 2 or harmless else [f"{name}, {damage}, {command} is not noticed: {ended}"]
-            )
+            found += tried(name, damage, command)[1]
     assert not found, "\n".join(found)
 
 
@@ -139,12 +146,18 @@ def test_files_that_are_a_little_damaged(tried, name):
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("part", range(10))
 def test_a_thousand_damages_at_random(tried, part):
-    draw, found = draw_of("thousand", part), []
-    for number in range(110):
-        name, command = draw.choice(commands())
-        damage = draw.choice([*PERHAPS, *PERHAPS, *CERTAIN, *(OF_TEXT if KINDS[name].text else {})])
-        found += tried(name, damage, command, seed=f"{part}-{number}")[1]
+    found = []
+    for number, trial in enumerate(drawn_trials(110, part)):
+        found += tried(*trial, seed=f"{part}-{number}")[1]
     assert not found, "\n".join(found)
+
+
+def drawn_trials(count, seed):
+    """Kind of file, damage and command, drawn at random."""
+    draw = draw_of("thousand", seed)
+    for _ in range(count):
+        name, command = draw.choice(commands())
+        yield name, draw.choice([*PERHAPS, *PERHAPS, *CERTAIN, *(OF_TEXT if KINDS[name].text else {})]), command
 
 
 def test_the_table_is_large():
