@@ -1,4 +1,4 @@
-"""Noisy and adversarial sets: inputs changed by little, as data for any examination."""
+"""Noisy and adversarial inputs: data sets made by small changes, for any examination."""
 
 from weakspot.attacks.attack import Attack, Case, Directed
 from weakspot.attacks.carlini_wagner import carlini_wagner

@@ -1,4 +1,4 @@
-"""What an attack is: frozen options, and one method from a batch of inputs to changed ones."""
+"""The interface of an attack: frozen options, and one method from a batch of inputs to changed ones."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Carlini and Wagner's L2 attack: the smallest change that turns the answer, found by descent and a search over c."""
+"""Carlini and Wagner's L2 attack: the smallest change to another class, by gradient descent and a search over c."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Steps along the sign of the gradient: FGSM, and BIM, which takes many small ones."""
+"""FGSM and BIM: one step, or many small steps, along the sign of the gradient."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""The Jacobian-based saliency map attack: two pixels at a time, those that speak most for another class."""
+"""JSMA, the Jacobian-based saliency map attack: changes the two pixels that most favour another class, repeatedly."""
 
 import math
 

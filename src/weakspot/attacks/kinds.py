@@ -1,4 +1,4 @@
-"""The attacks that there are, each with its options."""
+"""The attacks by name, each a class with its options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

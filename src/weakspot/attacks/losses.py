@@ -1,4 +1,4 @@
-"""What a gradient attack climbs: one loss per sample, and the slope of it at the inputs."""
+"""The losses that gradient attacks increase, one value per sample, and their gradients at the inputs."""
 
 from collections.abc import Callable
 

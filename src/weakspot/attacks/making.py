@@ -1,4 +1,4 @@
-"""One batch attacked: the attack's arguments, its results, and what these changed."""
+"""Attacks one batch: arguments of the attack, its results, and what they changed."""
 
 import torch
 from torch import Tensor

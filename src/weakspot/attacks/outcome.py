@@ -1,4 +1,4 @@
-"""What an attack did to each sample: whether it got what it wanted, and how far it had to go."""
+"""The result of an attack for each sample: whether it succeeded, and how large the change is."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

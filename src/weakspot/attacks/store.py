@@ -1,4 +1,4 @@
-"""Where the parts of a set are kept once they are made: in memory, or in a folder that outlives the process."""
+"""Where the attacked parts of a data set are kept: in memory, or in a folder so that a killed run resumes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Several sets as one: the original data with what was made of them."""
+"""Several data sets as one: the original samples together with attacked ones."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Layers whose heat maps say nothing: no relevance reaches them, or the same to every image."""
+"""Layers whose heat maps carry no information: zero relevance, or the same for every image. They are never chosen."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Where a curve bends: the number of clusters beyond which more of them gain little."""
+"""Where a curve bends (its knee): chooses the number of clusters."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Many images: cluster a sample of them exactly, and give each of the others to the cluster it adds least to."""
+"""Clusters many images: a sample exactly, then each other image joins the nearest cluster."""
 
 from collections.abc import Sequence
 

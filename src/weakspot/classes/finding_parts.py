@@ -1,4 +1,4 @@
-"""A study of class pairs as a Finding tells it: summary, table, arrays for figures."""
+"""Makes the Finding of class pairs: summary, table, arrays for figures."""
 
 from __future__ import annotations
 

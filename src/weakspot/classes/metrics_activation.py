@@ -1,4 +1,4 @@
-"""Which neurons the images of a class activate.
+"""Which neurons the images of a class activate (neural paths of DeepInspect).
 
 The activated neurons of an image, its neural path, are kept as packed bits (`numpy.packbits`, eight neurons to a
 byte): 26,560 neurons are 3.3 kB per image.

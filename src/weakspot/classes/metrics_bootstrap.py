@@ -1,4 +1,4 @@
-"""How sure the distance between two classes is, from the images behind it.
+"""Bootstrap intervals of the distance between two classes, over their images.
 
 A distance between two *measured* probability vectors is too large: the noise of each adds to it, the more the fewer
 images a class has. Resampling adds the same noise once more, so the replicates of a plain bootstrap all lie above the

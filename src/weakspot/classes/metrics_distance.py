@@ -1,4 +1,4 @@
-"""How far apart two classes are in what they activate: a small distance means the network hardly tells them apart."""
+"""Distance between two classes in the neurons they activate: classes at a small distance are easily confused."""
 
 from __future__ import annotations
 

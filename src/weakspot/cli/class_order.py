@@ -1,4 +1,4 @@
-"""Which output is which class, where the model itself has names for its outputs: data that differ are never guessed."""
+"""Checks that the data's classes and the model's own class names have the same order; never guesses."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Whose fault an exception is: an error in the user's own code is reported with file and line, without a traceback."""
+"""Separates errors in the user's own code, reported with file and line, from defects of weakspot."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What differs between two Runs, with intervals; where an interval holds 0, no difference is shown."""
+"""Compares two Runs number by number, with intervals and verdicts: better, worse, or no difference shown."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What a model answers to a few samples: the same twice, and the same as when it was last examined?
+"""The model's outputs for a few samples: are they the same twice, and the same as when it was last examined?
 
 A fingerprint cannot see everything that answers depend on; the answers themselves show most of the rest.
 """

@@ -1,4 +1,4 @@
-"""Values on their way from a GPU: to wait for each fetching would leave the GPU without work each time."""
+"""Copies values from a GPU without waiting for each one."""
 
 from collections.abc import Mapping
 from typing import Any

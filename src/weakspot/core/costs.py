@@ -1,4 +1,4 @@
-"""What a plan will cost on an engine: time, memory and disk, from a measured warm-up."""
+"""Estimates what a plan will cost (time, memory, disk) from a few measured batches."""
 
 import tempfile
 import time

@@ -1,4 +1,4 @@
-"""From probes over data to Findings: one way for `examine` and for every pass of a plan."""
+"""Runs one pass: from probes and data to Findings. `examine` and every pass of a plan use it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

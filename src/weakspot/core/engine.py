@@ -1,4 +1,4 @@
-"""Engines: who works off the shards. Probes and results do not depend on it."""
+"""The interface of an engine, which computes the shards. Probes and results do not depend on it."""
 
 import resource
 import sys

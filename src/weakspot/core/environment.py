@@ -1,4 +1,4 @@
-"""The environment of this process, for a while."""
+"""Sets environment variables of this process for a while."""
 
 import os
 from collections.abc import Iterator

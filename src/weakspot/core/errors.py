@@ -1,4 +1,4 @@
-"""What weakspot raises when something the user gave or has cannot work.
+"""The errors that weakspot raises.
 
 Every message says what was expected, what came, and what to do. The command line prints these without a trace-back
 and exits with code 2; any other exception is a defect of weakspot.

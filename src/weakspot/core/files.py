@@ -1,4 +1,4 @@
-"""Writing so that nobody ever meets half a file or half a folder: no reader, nor anyone after `kill -9` or a power cut.
+"""Atomic, durable writes: no reader meets half a file or folder, nor does anyone after `kill -9` or a power cut.
 
 What is written gets its name only when its content is on the disk, and its name is on the disk before anything is
 written that counts on it.

@@ -1,4 +1,4 @@
-"""Opening files that somebody else may have made: plain files only, no larger than expected, and none behind a link.
+"""Opens files that somebody else may have made: plain files only, no larger than expected, and no links out of a Run.
 
 A FIFO would be waited for without end, a link can lead to a file that is nobody's business, and a few bytes can stand
 for any amount of memory. What is refused is an `OSError`, or a `ValueError` where the content is at fault, that says

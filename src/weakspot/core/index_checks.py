@@ -1,4 +1,4 @@
-"""What the index of a Finding or Run, and a picture, must be before anybody believes them: they may be made up."""
+"""Checks the index of a Finding or Run, and pictures, before they are used: they may be made up."""
 
 import struct
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Lending a model: it comes back exactly as it was."""
+"""Puts a model into evaluation for a while and gives it back exactly as it was."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager

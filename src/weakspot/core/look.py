@@ -1,4 +1,4 @@
-"""A look: one complete prediction for one sample, of the original or of something made from it."""
+"""The interface of a look: one complete prediction for one sample, of the original or of something made from it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A folder with the digest of each of its files: what a bad disk or a power cut left of it is not taken for whole."""
+"""Folders with a digest of each file: damage by a disk or a power cut is noticed."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Where samples come from: an interface. The sources themselves are in `weakspot.data`."""
+"""The interface of a data source, with subsets and reading ahead. The sources themselves are in `weakspot.data`."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Chance without state: what is drawn depends on a seed, a sample's id and a few numbers, and on nothing else.
+"""Random numbers without state: they depend on a seed, the sample's id and a few numbers, on nothing else.
 
 torch's own generators depend on the batch a sample happens to be in, on the order of calls and on the device. Here each
 number is a hash of its coordinates (splitmix64, Steele et al. 2014), so any look at any sample can be made again alone.

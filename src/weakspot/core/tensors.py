@@ -1,4 +1,4 @@
-"""The content of a tensor, to the last bit."""
+"""The digest of a tensor's content, to the last bit."""
 
 import hashlib
 

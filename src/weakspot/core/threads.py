@@ -1,4 +1,4 @@
-"""How many threads torch computes with: sums over large arrays may differ in the last bit with their number.
+"""How many threads torch uses, pinned for a Run: sums over large arrays differ in the last bit with their number.
 
 An interrupted run resumes with as many threads and the same batch size as it began with, on any machine.
 """

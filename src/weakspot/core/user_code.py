@@ -1,4 +1,4 @@
-"""Whose a file is: the user's own, or one of weakspot's, of Python's or of an installed package."""
+"""Whether a file belongs to the user, to weakspot, to Python or to an installed package."""
 
 import os
 import sys

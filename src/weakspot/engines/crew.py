@@ -1,4 +1,4 @@
-"""The workers of a Ray engine: actors with a copy of the model each, hired, replaced and let go."""
+"""The workers of a Ray engine: Ray actors, each with a copy of the model; started, replaced and stopped."""
 
 import shutil
 import socket

@@ -1,4 +1,4 @@
-"""One job on a crew: hands out shards, listens, fetches what was made, and replaces workers that die or hang."""
+"""Hands the shards of one job to workers, fetches the results, and replaces workers that die or hang."""
 
 import time
 import uuid

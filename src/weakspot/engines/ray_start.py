@@ -1,4 +1,4 @@
-"""Ray, begun quietly: a cluster that is there, or one on this machine alone that nobody else can reach."""
+"""Starts Ray, or connects to a cluster; a local one can be reached from this machine only."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Whether Ray itself is still there: where its own processes die, Ray ends the whole program without a word."""
+"""Watches Ray's own processes: if they die, Ray would end the whole program without a message."""
 
 import atexit
 import os

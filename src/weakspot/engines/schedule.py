@@ -1,4 +1,4 @@
-"""Who does which shard: a plain state machine with no clock, no process and no network of its own.
+"""Decides which worker computes which shard: a state machine without clock, processes or network.
 
 The engine feeds it with what happens and when; a simulation can do the same with a clock that it makes up.
 """

@@ -1,4 +1,4 @@
-"""How long a run would take on many workers: the engine's own schedule, with a clock that is made up.
+"""Simulates how long a run would take on many workers, with the engine's own schedule.
 
 The driver serves one event at a time: it hands out a shard, takes in that one is done, fetches its rows where the
 worker cannot write to the Run itself. When all are there, it merges them one after another.

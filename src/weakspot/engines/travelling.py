@@ -1,4 +1,4 @@
-"""What must be so that a model, data and probes can be sent to other processes and machines."""
+"""Checks that model, data and probes can be sent to other processes and machines."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping

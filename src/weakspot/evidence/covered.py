@@ -1,4 +1,4 @@
-"""The files that a bundle answers for, with their digests. Only plain files count: no link, no folder, no pipe."""
+"""The files that a bundle covers, with their digests. Only plain files count: no link, no folder, no pipe."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

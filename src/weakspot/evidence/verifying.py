@@ -1,4 +1,4 @@
-"""Whether a bundle holds: its files as the sums say, its claims as the Findings give them, its signature by whom."""
+"""Verifies a bundle: digests of its files, its claims against the Findings, and its signature."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

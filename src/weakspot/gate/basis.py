@@ -1,4 +1,4 @@
-"""What a verdict may rest on: a finished Run that names its model and data, and Findings that are of both."""
+"""Checks that there is anything to judge: a finished Run that names its model and data, and Findings of both."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rules held against a Run: what was measured, and whether it keeps to the rule."""
+"""Judges the rules of a policy: what was measured, and whether the rule holds."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A policy: the rules that a Run must keep, read from a YAML file whose every complaint names its line."""
+"""Reads a policy, the rules that a Run must keep, from YAML; errors name the line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace

@@ -1,4 +1,4 @@
-"""Relevance as a need of any probe: what the frame is handed, so that one forward pass serves all."""
+"""Relevance as a need of a probe (`core/needs.py`), computed in the same forward pass for all probes."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The effect of a training that is done several times over: what differs by chance is the training and the test set."""
+"""The effect of repeated trainings with intervals: both the training and the test set vary by chance."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Does retraining help, and more than labelling as many other images would? Before and after, several times over."""
+"""The retraining experiment: does retraining help, and more than with as many other images? Repeated several times."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Does a rule hold on inputs that it was not found on? Halves, an exact test, and the correction for several rules."""
+"""Confirms rules on inputs they were not found on: halves, an exact test, and a correction for several rules."""
 
 from collections.abc import Sequence
 from hashlib import blake2b

@@ -1,4 +1,4 @@
-"""Connections that come to an end: on one that stays silent, or sends half a request, nobody waits for good."""
+"""Time limits for connections that stay silent or send half a request."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Arrays and tables out of a Finding, checked: what is of another kind or size than expected is told as damaged."""
+"""Reads arrays and tables of a Finding with checks; another type or size than expected is reported as damage."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may talk to the viewer: browsers on this machine that know the token, on pages that the viewer itself served.
+"""Who may use the viewer: browsers on this machine that know the token.
 
 A page of another origin must not read a Run (Host and Sec-Fetch-Site are checked against DNS rebinding and other ports
 of this machine) nor change anything in it (Origin), and nothing that a Run holds can run as a script (content policy).

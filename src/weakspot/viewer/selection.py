@@ -1,4 +1,4 @@
-"""Which samples are meant: those that a search and filters leave, in the order that is asked for."""
+"""Which samples a search and filters leave, and in which order."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The server: a port of this machine, an address to open, and a clean end on Ctrl-C."""
+"""The server: port, address, browser, and a clean end on Ctrl-C."""
 
 import errno
 import ipaddress

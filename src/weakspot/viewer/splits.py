@@ -1,4 +1,4 @@
-"""Which split of the data a Finding is about, and which are of another model or of other data than the Run names."""
+"""Which split a Finding belongs to, and which Findings are of another model or other data than the Run names."""
 
 from collections.abc import Mapping
 from typing import Any
