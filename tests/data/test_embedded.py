@@ -6,6 +6,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from tests.cli.test_full_disk import files_end_at
 from weakspot.core.errors import ConfigError
 from weakspot.data import cache, digits, images, phantom
 
@@ -147,3 +148,11 @@ def test_pictures_come_back(tmp_path):
     path.write_bytes(images.png(pixels))
     back = images.decode(path.read_bytes(), sample="x.png", mode="RGB")
     assert np.array_equal(np.round(back.transpose(1, 2, 0) * 255).astype(np.uint8), pixels)
+
+
+def test_a_cache_without_room_costs_the_training_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEAKSPOT_CACHE", str(tmp_path / "cache"))
+    for size in (0, 50):
+        with files_end_at(size):
+            assert cache.trained_once("x", lambda: nn.Linear(2, 2), ones).weight.tolist() == [[1, 1], [1, 1]]
+        assert not [path for path in tmp_path.rglob("*") if path.is_file()]

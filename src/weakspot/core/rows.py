@@ -8,6 +8,7 @@ import json
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -100,9 +101,10 @@ class RowWriter:
             )
 
     def close(self) -> None:
-        """Let go of the files, finished or not."""
-        for file in self._files.values():
-            file.close()
+        """Let go of the files, finished or not: of all of them, also where the disk is full."""
+        with writing(self._folder), ExitStack() as stack:
+            for file in self._files.values():
+                stack.callback(file.close)
 
     def finish(self) -> None:
         """Complete the files: records in the order of their samples, whatever the batches and looks were."""

@@ -172,9 +172,9 @@ class Run:
                     f"{self.folder} is being written by process {file.read().strip() or 'unknown'}: "
                     "wait for it, stop it, or choose another folder"
                 ) from None
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
+            with writing(path):  # without a buffer, which a full disk would let fail once more when it is closed
+                os.ftruncate(file.fileno(), 0)
+                os.pwrite(file.fileno(), str(os.getpid()).encode(), 0)
             tidy(self.folder)
             tidy(self.folder / "findings")
             yield
