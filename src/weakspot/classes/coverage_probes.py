@@ -17,19 +17,18 @@ from weakspot.core.class_names import class_names
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
-from weakspot.core.probe import Probe, Rows
+from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.rows import id_order
 from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
-from weakspot.core.taps import Layers, Tap
 from weakspot.statistics import pairwise_cohens_d
 
 CRITERIA = ("k_multisection", "boundary", "strong_activation", "top_neurons")
 BINS = 100
 
 
-class ClassCoverage(Probe):
+class ClassCoverage(LayerProbe):
     """Neuron coverage of each image, compared between the true classes: does it tell them apart?
 
     Neuron coverage (Pei et al. 2017) of an image is the share of the neurons it activates. Compared by a Kruskal–Wallis
@@ -44,16 +43,12 @@ class ClassCoverage(Probe):
 
     tasks = ("classification", "multilabel")
 
+    scaled = True
+
     threshold: float = 0.5
-    layers: Layers = "all"
 
     images = Rows()
     output_count = Max()
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers, scaled=True)
 
     def observe(self, seen: Observation) -> None:
         """Count the neurons that each image activates."""
@@ -95,7 +90,7 @@ class ClassCoverage(Probe):
         )
 
 
-class ClassRanges(Probe):
+class ClassRanges(LayerProbe):
     """Smallest and largest value of each neuron over the training images of each class: bounds for `ClassCriteria`.
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
@@ -106,16 +101,9 @@ class ClassRanges(Probe):
     tasks = ("classification", "multilabel")
     split = "train"
 
-    layers: Layers = "all"
-
     low = Min()
     high = Max()
     images = Sum()
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers)
 
     def observe(self, seen: Observation) -> None:
         """Widen the ranges of the classes that the images belong to."""
@@ -138,7 +126,7 @@ class ClassRanges(Probe):
         )
 
 
-class ClassCriteria(Probe):
+class ClassCriteria(LayerProbe):
     """DeepGauge's criteria for each class: how many classes share the same coverage?
 
     Of the test images of a class (Ma et al. 2018, as Tian et al. 2020 apply it, RQ1b): share of the k sections of each
@@ -156,7 +144,6 @@ class ClassCriteria(Probe):
     tasks = ("classification", "multilabel")
 
     sections: int = 100
-    layers: Layers = "all"
     ranges: Finding
 
     entries = Rows()
@@ -169,11 +156,6 @@ class ClassCriteria(Probe):
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The ranges of the same layers."""
         return {"ranges": Step.of(ClassRanges, layers=options["layers"])}
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers)
 
     def observe(self, seen: Observation) -> None:
         """One record per image and class: the section of each neuron, and the most active neuron of each layer."""

@@ -22,7 +22,7 @@ from weakspot.core.rows import RowTable, RowWriter
 from weakspot.core.source import Source
 from weakspot.core.state import declared, narrowed
 from weakspot.core.step import Step
-from weakspot.core.taps import Tap
+from weakspot.core.taps import Layers, Tap
 from weakspot.core.tasks import TASKS, Task
 
 
@@ -201,6 +201,23 @@ class Probe(ABC):
         for name in self.row_names():
             store: RowStore = getattr(self, name)
             store._writer, store._table = None, RowTable(name, shards, scratch, self.setting.ids)
+
+
+class LayerProbe(Probe):
+    """A probe of the neurons of some layers.
+
+    layers: "all" convolutions and linears, "penultimate", names or patterns.
+    scaled: whether it asks for values that are scaled per input and layer, besides.
+    """
+
+    scaled: ClassVar[bool] = False
+
+    layers: Layers = "all"
+
+    @property
+    def tap(self) -> Tap:
+        """Where the neurons are."""
+        return Tap(self.layers, scaled=self.scaled)
 
 
 def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:

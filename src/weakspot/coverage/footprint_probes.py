@@ -14,11 +14,10 @@ from torch import Tensor
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
 from weakspot.core.observation import Observation
-from weakspot.core.probe import Probe, Rows
+from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.sections import section_numbers
 from weakspot.core.step import Step
-from weakspot.core.taps import Layers, Tap
 from weakspot.coverage.confidence_probes import observed_uncertainty
 from weakspot.coverage.metrics_top_neurons import leading, pattern_words
 from weakspot.coverage.neuron_probes import ActivationRanges
@@ -28,7 +27,7 @@ JUDGED = ("classification", "multilabel")
 """Tasks whose predictions are correct or not."""
 
 
-class Footprints(Probe):
+class Footprints(LayerProbe):
     """What each input reaches by each of DeepGauge's criteria (Ma et al. 2018), with how sure the model is of it.
 
     threshold: of neuron coverage.
@@ -38,10 +37,11 @@ class Footprints(Probe):
     ranges: the Finding of `ActivationRanges` over the training data.
     """
 
+    scaled = True
+
     threshold: float = 0.75
     sections: int = 1000
     top: int = 3
-    layers: Layers = "all"
     ranges: Finding
 
     footprints = Rows()
@@ -54,11 +54,6 @@ class Footprints(Probe):
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The training ranges of the same layers."""
         return {"ranges": Step.of(ActivationRanges, layers=options["layers"])}
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers, scaled=True)
 
     def observe(self, seen: Observation) -> None:
         """Keep what each input reaches, how sure the model is, and, with labels, whether its prediction is correct."""

@@ -13,11 +13,10 @@ from torch import Tensor
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
-from weakspot.core.probe import Probe, Rows
+from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.sections import section_numbers
 from weakspot.core.state import Max, Min, Sum
 from weakspot.core.step import Step
-from weakspot.core.taps import Layers, Tap
 from weakspot.coverage import finding_outputs as declared
 from weakspot.coverage.counting import (
     class_parts,
@@ -34,7 +33,16 @@ from weakspot.coverage.metrics_top_neurons import inputs_per_pattern, leading, p
 from weakspot.statistics import expected_coverage, unseen_targets
 
 
-class NeuronCoverage(Probe):
+class NeuronCriterion(LayerProbe):
+    """A coverage criterion over the neurons of layers; the probes explain the options."""
+
+    classes: Sequence[str] = ()
+    baseline: Finding | None = None
+
+    inputs = Sum()
+
+
+class NeuronCoverage(NeuronCriterion):
     """Share of the neurons whose scaled value exceeds a threshold for at least one input (Pei et al. 2017).
 
     Activations are scaled to [0, 1] per input and layer; a neuron's value is the mean over its positions.
@@ -46,19 +54,11 @@ class NeuronCoverage(Probe):
     """
 
     outputs = declared.NEURON_COVERAGE
+    scaled = True
 
     threshold: float = 0.75
-    layers: Layers = "all"
-    classes: Sequence[str] = ()
-    baseline: Finding | None = None
 
     counts = Sum()
-    inputs = Sum()
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers, scaled=True)
 
     def observe(self, seen: Observation) -> None:
         """Count, for each neuron, the inputs that activate it."""
@@ -78,7 +78,7 @@ class NeuronCoverage(Probe):
         )
 
 
-class ActivationRanges(Probe):
+class ActivationRanges(LayerProbe):
     """Smallest and largest value of each neuron over the training data: the bounds that DeepGauge's criteria need.
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
@@ -88,16 +88,9 @@ class ActivationRanges(Probe):
 
     split = "train"
 
-    layers: Layers = "all"
-
     low = Min()
     high = Max()
     inputs = Sum()
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers)
 
     def observe(self, seen: Observation) -> None:
         """Widen the ranges."""
@@ -125,7 +118,7 @@ class ActivationRanges(Probe):
         )
 
 
-class KMultisection(Probe):
+class KMultisection(NeuronCriterion):
     """Share of the k sections of each neuron's training range that test inputs cover (KMNC, Ma et al. 2018).
 
     Sections are of equal width and the last one includes the largest training value; values outside the range belong
@@ -145,13 +138,9 @@ class KMultisection(Probe):
     outputs = declared.K_MULTISECTION
 
     sections: int = 1000
-    layers: Layers = "all"
-    classes: Sequence[str] = ()
     ranges: Finding
-    baseline: Finding | None = None
 
     histogram = Sum()
-    inputs = Sum()
 
     def __post_init__(self) -> None:
         if self.sections < 1:
@@ -161,11 +150,6 @@ class KMultisection(Probe):
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The training ranges of the same layers."""
         return {"ranges": Step.of(ActivationRanges, layers=options["layers"])}
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers)
 
     def observe(self, seen: Observation) -> None:
         """Count the inputs in each section of each neuron, and below and above its range."""
@@ -241,7 +225,7 @@ def add_to_histogram(histogram: Tensor, numbers: Tensor) -> None:
     histogram.view(-1).index_add_(0, flat, flat.new_ones(()).expand(len(flat)))
 
 
-class TopNeurons(Probe):
+class TopNeurons(NeuronCriterion):
     """Share of the neurons that are among the k most active of their layer for at least one input (TKNC).
 
     After DeepGauge (Ma et al. 2018). Of equal values the neuron with the lower number leads; a layer of k neurons or
@@ -257,22 +241,13 @@ class TopNeurons(Probe):
     outputs = declared.TOP_NEURONS
 
     top: int = 3
-    layers: Layers = "all"
-    classes: Sequence[str] = ()
-    baseline: Finding | None = None
 
     counts = Sum()
-    inputs = Sum()
     patterns = Rows()
 
     def __post_init__(self) -> None:
         if self.top < 1:
             raise ConfigError(f"top is {self.top}: expected 1 or more")
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers)
 
     def observe(self, seen: Observation) -> None:
         """Count, for each neuron, the inputs for which it leads, and keep each input's pattern as a hash."""

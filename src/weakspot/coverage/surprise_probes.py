@@ -25,13 +25,7 @@ _ALIKE = 1e-4
 class SurpriseCoverage(LayerTraces):
     """What likelihood- and distance-based surprise coverage share: buckets of surprise as targets.
 
-    layers: the layers whose neurons make the trace, by default the penultimate; several stand side by side.
-    buckets: into how many equal parts the range from lower to upper is cut.
-    upper: surprise above which an input belongs to no bucket.
-    lower: surprise up to which an input belongs to no bucket.
-    classes: predicted classes whose inputs' coverage to give besides, by name.
-    training: the Finding of `LayerTraces` over the training data.
-    baseline: the Finding of the same over training inputs, to be named beside.
+    Both explain the options.
     """
 
     split = "test"

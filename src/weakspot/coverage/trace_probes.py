@@ -10,16 +10,16 @@ import numpy as np
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
-from weakspot.core.probe import Probe, Rows
+from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.rows import RowTable, id_order
-from weakspot.core.taps import Layers, Tap
+from weakspot.core.taps import Layers
 from weakspot.coverage import finding_outputs as declared
 
 By = Literal["prediction", "target"]
 """Which class an input belongs to: the predicted one, or the true one."""
 
 
-class LayerTraces(Probe):
+class LayerTraces(LayerProbe):
     """The value of every neuron of some layers for every input: a trace per input (Kim et al. 2019).
 
     A channel's value is the mean over its positions. For a classifier with the class that is predicted and, if known,
@@ -35,11 +35,6 @@ class LayerTraces(Probe):
     layers: Layers = "penultimate"
 
     traces = Rows()
-
-    @property
-    def tap(self) -> Tap:
-        """Where the neurons are."""
-        return Tap(self.layers)
 
     def observe(self, seen: Observation) -> None:
         """Keep the traces, and for a classifier the classes."""

@@ -29,11 +29,11 @@ from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_features import centre_distance_ratio, principal_components
 from weakspot.robustness.pictures import map_picture, strip_picture
 from weakspot.robustness.predictions import BatchPredictions, named_columns, prediction_codes
-from weakspot.robustness.probes import NeighbourAccuracy
+from weakspot.robustness.probes import NeighbourAccuracy, NeighbourProbe
 from weakspot.robustness.quantities import drawn_quantities
 
 
-class WeakPlaces(Probe):
+class WeakPlaces(NeighbourProbe):
     """Where weak inputs lie in feature space, and how diversity of predictions and neighbour accuracy correlate.
 
     The distance to the centre of the input's class over that to the nearest other, compared between weak and strong
@@ -51,12 +51,8 @@ class WeakPlaces(Probe):
     tasks = ("classification",)
     outputs = WEAK_PLACES
 
-    variation: Variation = Rotate(30) & Shift(3)
-    looks: int = 50
-    threshold: float = 0.75
     layers: Layers = "penultimate"
     thumbnail: int = 32
-    seed: int = 0
 
     records = Rows()
 
@@ -117,7 +113,7 @@ class WeakPlaces(Probe):
         )
 
 
-class ClassRobustness(Probe):
+class ClassRobustness(NeighbourProbe):
     """Neighbour accuracy class by class: its quartiles, and the share of weak inputs (Zhong et al. 2021, appendix A).
 
     variation: how neighbours may differ from the input.
@@ -129,18 +125,8 @@ class ClassRobustness(Probe):
     tasks = ("classification",)
     outputs = CLASS_ROBUSTNESS
 
-    variation: Variation = Rotate(30) & Shift(3)
-    looks: int = 50
-    threshold: float = 0.75
-    seed: int = 0
-
     counts = Sum()
     """Inputs per class and number of correct looks."""
-
-    @property
-    def needs(self) -> Needs:
-        """The original and m neighbours."""
-        return Needs(looks={Original(): 1, Neighbour(self.variation, self.seed): self.looks})
 
     def observe(self, seen: Observation) -> None:
         """Count the correct looks."""
@@ -246,7 +232,7 @@ class VariationEffects(Probe):
         return self.finding(summary=summary, table=table)
 
 
-class WeakStrips(Probe):
+class WeakStrips(NeighbourProbe):
     """The weakest inputs that are predicted correctly as they are, each beside its neighbours and their predictions.
 
     Which inputs these are comes from `NeighbourAccuracy` (Zhong et al. 2021); their neighbours are made again from the
@@ -268,10 +254,6 @@ class WeakStrips(Probe):
     inputs: int = 6
     shown: int = 9
     size: int = 64
-    variation: Variation = Rotate(30) & Shift(3)
-    looks: int = 50
-    threshold: float = 0.75
-    seed: int = 0
     accuracy: Finding
 
     pictures = Rows()

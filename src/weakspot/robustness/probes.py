@@ -27,7 +27,21 @@ from weakspot.statistics.sequential import StoppingRule, certain_rule, predictiv
 EarlyStopping = Literal["certain", "predictive", "wald", "never"]
 
 
-class NeighbourAccuracy(Probe):
+class NeighbourProbe(Probe):
+    """Looks at each input and at m neighbours of it; the probes explain the options."""
+
+    variation: Variation = Rotate(30) & Shift(3)
+    looks: int = 50
+    threshold: float = 0.75
+    seed: int = 0
+
+    @property
+    def needs(self) -> Needs:
+        """The original and m neighbours."""
+        return Needs(looks={Original(): 1, Neighbour(self.variation, self.seed): self.looks})
+
+
+class NeighbourAccuracy(NeighbourProbe):
     """Share of correct predictions for an input and its small variations; weak at or below a threshold.
 
     neighbour accuracy = (correct predictions for the original and m neighbours) / (m + 1). The table also holds
@@ -48,12 +62,8 @@ class NeighbourAccuracy(Probe):
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "multilabel")
     outputs = NEIGHBOUR_ACCURACY
 
-    variation: Variation = Rotate(30) & Shift(3)
-    looks: int = 50
-    threshold: float = 0.75
     early_stopping: EarlyStopping = "certain"
     error: float = 0.02
-    seed: int = 0
 
     records = Rows()
 
@@ -77,11 +87,6 @@ class NeighbourAccuracy(Probe):
                 f"{error}: give `tolerance`, such as 3, for how many times the training data's mean squared error "
                 "still counts as correct (in Python use NeighbourTolerance)"
             ) from error
-
-    @property
-    def needs(self) -> Needs:
-        """The original and m neighbours."""
-        return Needs(looks={Original(): 1, Neighbour(self.variation, self.seed): self.looks})
 
     @cached_property
     def _rule(self) -> StoppingRule | None:
