@@ -52,15 +52,7 @@ def type1_confusion(labels: Members, predicted: Members, *, minimum: int = 10) -
 def type2_confusion(labels: Members, predicted: Members, *, minimum: int = 10) -> Floats:
     """How often an image of a, without b, is said to hold both (`deepinspect`): multi-label only.
 
-    P(a and b predicted | a present, b absent).
-
-    Args:
-        labels: true classes, images × classes.
-        predicted: predicted classes, images × classes.
-        minimum: images with a and without b below which there is no figure.
-
-    Returns:
-        classes × classes, directional; NaN on the diagonal and where images are too few.
+    P(a and b predicted | a present, b absent). Arguments and result are as of `type1_confusion`.
     """
     return _confusion(labels, predicted, labels * predicted, minimum)
 

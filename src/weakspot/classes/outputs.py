@@ -3,15 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weakspot.classes.finding_outputs import (
-    CLASS_COVERAGE,
-    CLASS_CRITERIA,
-    CLASS_PAIRS,
-    CLASS_RANGES,
-    GROUP_FAIRNESS,
-    IMAGES_TO_LABEL,
-    OUTPUT_PAIRS,
-)
+from weakspot.classes import finding_outputs as declared
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import number, roughly
@@ -98,13 +90,13 @@ def _group(finding: Finding) -> WorstFinding | None:
 ROOM = Room(
     "classes",
     findings={
-        "classes.class_pairs": CLASS_PAIRS,
-        "classes.output_pairs": OUTPUT_PAIRS,
-        "classes.images_to_label": IMAGES_TO_LABEL,
-        "classes.group_fairness": GROUP_FAIRNESS,
-        "classes.class_coverage": CLASS_COVERAGE,
-        "classes.class_ranges": CLASS_RANGES,
-        "classes.class_criteria": CLASS_CRITERIA,
+        "classes.class_pairs": declared.CLASS_PAIRS,
+        "classes.output_pairs": declared.OUTPUT_PAIRS,
+        "classes.images_to_label": declared.IMAGES_TO_LABEL,
+        "classes.group_fairness": declared.GROUP_FAIRNESS,
+        "classes.class_coverage": declared.CLASS_COVERAGE,
+        "classes.class_ranges": declared.CLASS_RANGES,
+        "classes.class_criteria": declared.CLASS_CRITERIA,
     },
     worst=worst,
     pages=(

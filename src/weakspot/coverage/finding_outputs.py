@@ -27,10 +27,18 @@ _CURVE = {
     "curve_size": ArraySpec("sizes of random subsets of the inputs", ("subset",)),
     "curve_coverage": ArraySpec("mean coverage of subsets of that size", ("subset",)),
 }
+
+
+def _coverage(of: str) -> dict[str, ValueSpec]:
+    return {
+        "coverage": share(f"share of the {of} that at least one input covers"),
+        "coverage_of_half": share("share that a random half of the inputs covers, averaged over all halves"),
+        "unseen": share(f"share of the {of} that more inputs of the same kind would still cover (Chao2 estimate)"),
+    }
+
+
 _REACHED = {
-    "coverage": share("share of the targets that at least one input covers"),
-    "coverage_of_half": share("share that a random half of the inputs covers, averaged over all halves"),
-    "unseen": share("share of the targets that more inputs of the same kind would still cover (Chao2 estimate)"),
+    **_coverage("targets"),
     "targets": count("targets that can be covered"),
     "inputs": _INPUTS,
 }
@@ -95,16 +103,8 @@ ACTIVATION_RANGES = Outputs(
 )
 
 
-def _region(about: str) -> dict[str, ValueSpec]:
-    return {
-        "coverage": share(f"share of the {about} that at least one input covers"),
-        "coverage_of_half": share("share that a random half of the inputs covers, averaged over all halves"),
-        "unseen": share(f"share of the {about} that more inputs of the same kind would still cover (Chao2 estimate)"),
-    }
-
-
-_BOUNDARY = _region("regions below and above the neurons' training ranges (NBC)")
-_STRONG = _region("regions above the neurons' training ranges (SNAC)")
+_BOUNDARY = _coverage("regions below and above the neurons' training ranges (NBC)")
+_STRONG = _coverage("regions above the neurons' training ranges (SNAC)")
 K_MULTISECTION = _criterion(
     2,
     summary={

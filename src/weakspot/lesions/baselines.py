@@ -6,6 +6,7 @@ Mean and log-sum of three measures over the lesion's voxels (Nair et al. 2018), 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +16,10 @@ from weakspot.core.errors import DataError
 Floats = NDArray[np.float64]
 
 METASEG_FEATURES = ("entropy", "variance", "pcs", "voxels")
-DIRECT = (
-    "entropy_mean",
-    "entropy_logsum",
-    "variance_mean",
-    "variance_logsum",
-    "pcs_mean",
-    "pcs_logsum",
-    "size",
-)
-METASEG = ("metaseg_classification", "metaseg_regression")
+Direct = Literal["entropy_mean", "entropy_logsum", "variance_mean", "variance_logsum", "pcs_mean", "pcs_logsum", "size"]
+DIRECT: tuple[str, ...] = get_args(Direct)
+MetaSegMethod = Literal["metaseg_classification", "metaseg_regression"]
+METASEG: tuple[str, ...] = get_args(MetaSegMethod)
 
 
 def direct_uncertainties(columns: Mapping[str, np.ndarray]) -> dict[str, Floats]:

@@ -17,7 +17,9 @@ from weakspot.core.stateless_random import draw_keys
 from weakspot.lesions.baselines import (
     DIRECT,
     METASEG,
+    Direct,
     MetaSeg,
+    MetaSegMethod,
     direct_uncertainties,
     fit_metaseg_classification,
     fit_metaseg_regression,
@@ -28,19 +30,7 @@ from weakspot.lesions.metrics_evaluation import accuracy_confidence
 from weakspot.statistics.calibration import brier_score, logistic, platt_scaling
 
 Floats = NDArray[np.float64]
-Method = Literal[
-    "gcn_classification",
-    "gcn_regression",
-    "entropy_mean",
-    "entropy_logsum",
-    "variance_mean",
-    "variance_logsum",
-    "pcs_mean",
-    "pcs_logsum",
-    "size",
-    "metaseg_classification",
-    "metaseg_regression",
-]
+Method = Literal["gcn_classification", "gcn_regression", Direct, MetaSegMethod]
 METHODS: tuple[Method, ...] = get_args(Method)
 LOGITS = ("gcn_classification", "metaseg_classification")
 PROVENANCE = "lesion_model"

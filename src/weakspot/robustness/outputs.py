@@ -6,19 +6,7 @@ from typing import Any
 from weakspot.core.finding import Finding, Picture
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
-from weakspot.robustness.finding_outputs import (
-    CLASS_ROBUSTNESS,
-    COMPARED_NEIGHBOURS,
-    DETECTOR_EVALUATION,
-    NEIGHBOUR_ACCURACY,
-    NEIGHBOUR_TOLERANCE,
-    SQUARED_ERROR,
-    VARIATION_EFFECTS,
-    WEAK_DETECTOR,
-    WEAK_INPUTS,
-    WEAK_PLACES,
-    WEAK_STRIPS,
-)
+from weakspot.robustness import finding_outputs as declared
 
 _PICTURES = 2
 _TOO_OFTEN = "small variations are predicted incorrectly too often"
@@ -97,17 +85,17 @@ def _count(finding: Finding | None, name: str) -> int:
 ROOM = Room(
     "robustness",
     findings={
-        "robustness.neighbour_accuracy": NEIGHBOUR_ACCURACY,
-        "robustness.neighbour_tolerance": NEIGHBOUR_TOLERANCE,
-        "robustness.squared_error": SQUARED_ERROR,
-        "robustness.weak_places": WEAK_PLACES,
-        "robustness.class_robustness": CLASS_ROBUSTNESS,
-        "robustness.variation_effects": VARIATION_EFFECTS,
-        "robustness.weak_strips": WEAK_STRIPS,
-        "robustness.weak_detector": WEAK_DETECTOR,
-        "robustness.detector_evaluation": DETECTOR_EVALUATION,
-        "robustness.weak_inputs": WEAK_INPUTS,
-        "robustness.compared_neighbours": COMPARED_NEIGHBOURS,
+        "robustness.neighbour_accuracy": declared.NEIGHBOUR_ACCURACY,
+        "robustness.neighbour_tolerance": declared.NEIGHBOUR_TOLERANCE,
+        "robustness.squared_error": declared.SQUARED_ERROR,
+        "robustness.weak_places": declared.WEAK_PLACES,
+        "robustness.class_robustness": declared.CLASS_ROBUSTNESS,
+        "robustness.variation_effects": declared.VARIATION_EFFECTS,
+        "robustness.weak_strips": declared.WEAK_STRIPS,
+        "robustness.weak_detector": declared.WEAK_DETECTOR,
+        "robustness.detector_evaluation": declared.DETECTOR_EVALUATION,
+        "robustness.weak_inputs": declared.WEAK_INPUTS,
+        "robustness.compared_neighbours": declared.COMPARED_NEIGHBOURS,
     },
     worst=worst,
     pages=(
