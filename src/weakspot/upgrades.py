@@ -52,6 +52,8 @@ PARAMETERS_OF = {
     "lesions": {"samples": "looks"},
 }
 """Options that had another name in version 1, by room; also those in a mapping of options, such as `sampling`."""
+VALUES = {("where", "wrong"): "incorrect"}
+"""Values of options that were called otherwise in version 1."""
 
 
 def finding_from_1(index: dict[str, Any]) -> dict[str, Any]:
@@ -83,10 +85,14 @@ def _provenance(provenance: Any, names: Mapping[str, str]) -> Any:
 
 
 def _parameters(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        _renamed(key, names): _parameters(value, names) if isinstance(value, Mapping) else value
-        for key, value in parameters.items()
-    }
+    upgraded: dict[str, Any] = {}
+    for key, value in parameters.items():
+        if isinstance(value, Mapping):
+            upgraded[_renamed(key, names)] = _parameters(value, names)
+        else:
+            renamed = VALUES.get((key, value), value) if isinstance(value, str) else value
+            upgraded[_renamed(key, names)] = renamed
+    return upgraded
 
 
 def _renamed(name: Any, names: Mapping[str, str]) -> Any:

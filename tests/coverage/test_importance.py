@@ -56,7 +56,7 @@ def test_relevance_with_redistributed_biases_is_conserved(subject):
     assert relevance.sum() == pytest.approx(float(logits.double().sum()), rel=1e-5)
 
 
-@pytest.mark.parametrize("where", ["correct", "wrong"])
+@pytest.mark.parametrize("where", ["correct", "incorrect"])
 def test_importance_of_some_inputs_is_that_of_a_subset(subject, where):
     test = digits.test()
     batch = test.read(np.arange(599))
@@ -79,7 +79,7 @@ def test_relevance_and_taps_share_one_pass(subject):
 def test_unknown_methods_are_refused():
     with pytest.raises(ConfigError, match="choose one of lrp, lrp_biases_absorb, gradient"):
         NeuronImportance(method="magic")
-    with pytest.raises(ConfigError, match="choose one of all, correct, wrong"):
+    with pytest.raises(ConfigError, match="choose one of all, correct, incorrect"):
         NeuronImportance(where="lucky")
 
 

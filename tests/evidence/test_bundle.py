@@ -35,8 +35,8 @@ def test_a_case_holds_claims_thresholds_assumptions_limits_and_digests(run, poli
     assert ("robustness.neighbours", "at_most", 0.15) in bounds and ("robustness.neighbours", "cutoff", 0.75) in bounds
     assert ("robustness.neighbours", "looks", 20) not in bounds
     assert any("drawn independently" in text for text in case["assumptions"])
-    assert any("variations" in text for text in case["assumptions"])
-    assert any("no measure of quality" in text for text in case["limits"])
+    assert any("perturbations" in text for text in case["assumptions"])
+    assert any("does not measure quality" in text for text in case["limits"])
 
 
 def test_samples_that_were_left_out_and_other_models_are_limits(tmp_path):
@@ -45,9 +45,9 @@ def test_samples_that_were_left_out_and_other_models_are_limits(tmp_path):
     data = {"test": {"fingerprint": "b" * 64, "samples": 10, "skipped": {"bad.png": "truncated"}}}
     run.describe(subject={**run.manifest()["subject"], "not_fingerprinted": ["model: an open file"]}, data=data)
     told = " ".join(build_case(run)["limits"])
-    assert "answers differently each time" in told and "does not cover model: an open file." in told
-    assert "1 samples of test could not be used" in told
-    assert "another model" in told and "not computed in plain float32" in told
+    assert "predicts differently each time" in told and "does not cover model: an open file." in told
+    assert "1 unusable samples of test were left out" in told
+    assert "a model other than the one named here" in told and "not computed in plain float32" in told
 
 
 def test_a_bundle_reads_well_and_checks_with_plain_tools(run, policy):
@@ -64,7 +64,7 @@ def test_a_bundle_reads_well_and_checks_with_plain_tools(run, policy):
 
 def test_without_a_policy_the_claims_are_what_was_measured(run):
     write_bundle(run, run.folder / "evidence")
-    assert "No policy was judged" in (run.folder / "evidence/evidence.md").read_text()
+    assert "No policy was given" in (run.folder / "evidence/evidence.md").read_text()
 
 
 def test_the_same_run_gives_the_same_bundle(run, tmp_path):
@@ -114,10 +114,10 @@ def test_what_is_no_bundle_is_not_replaced(run, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/thoughts.txt").write_text("x")
     for place, name in ((run.folder, "findings"), (tmp_path / "notes", "thoughts.txt")):
-        with pytest.raises(ConfigError, match=f"holds {name}, which is of no bundle, and would be lost"):
+        with pytest.raises(ConfigError, match=f"holds {name}, which is not part of a bundle and would be lost"):
             write_bundle(run, place)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ConfigError, match="is no folder: choose another place"):
+    with pytest.raises(ConfigError, match="is not a folder: choose another path"):
         write_bundle(run, tmp_path / "file")
 
 
@@ -181,7 +181,7 @@ def test_a_bundle_that_was_written_anew_has_another_seal(run):
     run.save(neighbours(value=0.01, low=0.0, high=0.02))
     write_bundle(run, folder)
     verify_bundle(folder)
-    with pytest.raises(RunError, match="it was written anew, or is another bundle"):
+    with pytest.raises(RunError, match="it was written again, or is another bundle"):
         verify_bundle(folder, seal=seal)
 
 
@@ -197,13 +197,13 @@ def test_a_run_that_was_moved_is_found_where_it_is_said_to_be(run, tmp_path):
     write_bundle(run, folder)
     verify_bundle(folder)
     run.folder.rename(tmp_path / "moved")
-    with pytest.raises(RunError, match=r"say where the Run of this bundle lies now \(--run\)"):
+    with pytest.raises(RunError, match=r"give the folder where the Run of this bundle is now \(--run\)"):
         verify_bundle(folder)
     verify_bundle(folder, run=tmp_path / "moved")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(None, "is this a bundle of evidence"), ("{", "was changed"), ("{}", "is no statement")]
+    ("text", "said"), [(None, "is this a bundle of evidence"), ("{", "was changed"), ("{}", "is not a statement")]
 )
 def test_what_is_no_bundle_is_refused(tmp_path, text, said):
     if text is not None:

@@ -141,15 +141,15 @@ def test_a_run_whose_text_utf_8_cannot_write_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda statement: statement["predicate"].update(run=SURROGATE), "holds no weakspot run"),
-        (lambda statement: statement["predicate"].update(run="a\0b"), "holds no weakspot run"),
+        (lambda statement: statement["predicate"].update(run=SURROGATE), "holds no weakspot Run"),
+        (lambda statement: statement["predicate"].update(run="a\0b"), "holds no weakspot Run"),
         (lambda statement: statement["predicate"].update(run=5), "does not say which version .* it rests on"),
         (lambda statement: statement["predicate"].update(baseline=[]), "does not say which version"),
         (lambda statement: statement["predicate"].pop("policy"), "does not say which version"),
         (lambda statement: statement["predicate"].update(weakspot=float("nan")), "does not say which version"),
         (lambda statement: statement.update(predicate=[]), "does not say which version"),
         (lambda statement: statement["predicate"]["claims"].insert(0, SURROGATE), "its claims are not"),
-        (lambda statement: statement["predicate"].update(claims=["x"] * 10), "claim C1 .* it is no claim"),
+        (lambda statement: statement["predicate"].update(claims=["x"] * 10), "claim C1 .* it is not a claim"),
     ],
 )
 def test_a_made_up_statement_is_refused(folder, change, said):

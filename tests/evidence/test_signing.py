@@ -48,13 +48,13 @@ def test_one_who_forges_everything_has_no_key(run, policy, signed, make_key):
     with pytest.raises(RunError, match=r"is not signed: it holds no SHA256SUMS\.sig"):
         verify_bundle(folder, signers=signers)
     (folder / "SHA256SUMS.sig").write_bytes(signature)  # of the bundle before
-    with pytest.raises(RunError, match=r"is no signature of alice@example\.com over this bundle: "):
+    with pytest.raises(RunError, match=r"is not a signature of alice@example\.com for this bundle: "):
         verify_bundle(folder, signers=signers)
     own, _ = make_key("mallory")
     write_bundle(run, folder, policy=policy, key=own)
-    with pytest.raises(RunError, match=r"is by nobody whom .*alice\.signers allows"):
+    with pytest.raises(RunError, match=r"is not by anyone whom .*alice\.signers allows"):
         verify_bundle(folder, signers=signers)
-    with pytest.raises(RunError, match=r"is no signature of alice@example\.com"):
+    with pytest.raises(RunError, match=r"is not a signature of alice@example\.com"):
         verify_bundle(folder, signers=signers, signer="alice@example.com")
 
 
@@ -63,7 +63,7 @@ def test_another_signer_than_asked_for_is_refused(signed, make_key):
     _, bob = make_key("bob")
     signers.write_text(signers.read_text() + bob.read_text())
     assert verify_bundle(folder, signers=signers).signer == "alice@example.com"
-    with pytest.raises(RunError, match=r"is no signature of bob@example\.com"):
+    with pytest.raises(RunError, match=r"is not a signature of bob@example\.com"):
         verify_bundle(folder, signers=signers, signer="bob@example.com")
 
 
@@ -72,7 +72,7 @@ def test_a_signature_for_something_else_is_none(signed, tmp_path):
     (folder / "SHA256SUMS.sig").unlink()
     command = ["ssh-keygen", "-q", "-Y", "sign", "-f", tmp_path / "alice", "-n", "file", folder / "SHA256SUMS"]
     subprocess.run(command, check=True, capture_output=True)
-    with pytest.raises(RunError, match=r"is no signature of alice@example\.com"):
+    with pytest.raises(RunError, match=r"is not a signature of alice@example\.com"):
         verify_bundle(folder, signers=signers)
 
 
@@ -80,7 +80,7 @@ def test_a_signature_for_something_else_is_none(signed, tmp_path):
 def test_a_damaged_signature_is_none(signed, content):
     folder, signers = signed
     (folder / "SHA256SUMS.sig").write_bytes(content)
-    with pytest.raises(RunError, match=r"SHA256SUMS\.sig is by nobody whom"):
+    with pytest.raises(RunError, match=r"SHA256SUMS\.sig is not by anyone whom"):
         verify_bundle(folder, signers=signers)
 
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_signed_leaves_nothing(run, tmp_path):
 
 def test_a_signer_is_known_by_a_key(signed, tmp_path):
     folder, _ = signed
-    with pytest.raises(ConfigError, match="name the file of allowed signers"):
+    with pytest.raises(ConfigError, match="give the file of allowed signers"):
         verify_bundle(folder, signer="alice@example.com")
     with pytest.raises(ConfigError, match="expected allowed signers"):
         verify_bundle(folder, signers=tmp_path / "none")
@@ -104,7 +104,7 @@ def test_a_signer_is_known_by_a_key(signed, tmp_path):
 def test_without_the_tool_it_is_said_what_to_install(run, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     (tmp_path / "key").write_text("x")
-    with pytest.raises(ConfigError, match="ssh-keygen is not there, and signatures need it: install OpenSSH"):
+    with pytest.raises(ConfigError, match="ssh-keygen is missing, and signatures need it: install OpenSSH"):
         write_bundle(run, run.folder / "evidence", key=tmp_path / "key")
     assert not (run.folder / "evidence").exists()
 

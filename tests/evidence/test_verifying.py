@@ -64,7 +64,7 @@ def test_a_changed_text_with_fitting_sums_is_found(folder):
     path = folder / "evidence.md"
     path.write_text(path.read_text().replace("**no**", "yes"))
     sealed_again(folder)
-    with pytest.raises(RunError, match=r"evidence\.md says other things than evidence\.json"):
+    with pytest.raises(RunError, match=r"evidence\.md does not match evidence\.json"):
         verify_bundle(folder)
 
 
@@ -91,7 +91,7 @@ def test_whoever_forges_everything_is_consistent_and_not_authenticated(run, fold
     run.save(neighbours(value=0.01, low=0.0, high=0.02))
     write_bundle(run, folder, policy=policy)
     assert verify_bundle(folder).state == "consistent, not authenticated"
-    with pytest.raises(RunError, match="it was written anew, or is another bundle"):
+    with pytest.raises(RunError, match="it was written again, or is another bundle"):
         verify_bundle(folder, seal=seal)
 
 
@@ -130,7 +130,7 @@ def test_a_baseline_is_part_of_the_evidence(compared, tmp_path):
     assert statement["predicate"]["baseline"] == "../runs/before" and claims(statement)[0]["holds"]
     verify_bundle(folder)
     before.folder.rename(tmp_path / "moved")
-    with pytest.raises(RunError, match=r"say where the baseline of this bundle lies now \(--baseline\)"):
+    with pytest.raises(RunError, match=r"give the folder where the baseline of this bundle is now \(--baseline\)"):
         verify_bundle(folder)
     verify_bundle(folder, baseline=tmp_path / "moved")
 
@@ -151,5 +151,5 @@ def test_a_baseline_that_was_left_out_is_found(compared):
         statement["subject"] = kept
 
     forge(folder, leave_out)
-    with pytest.raises(RunError, match="names a baseline, and the bundle does not say where it lies"):
+    with pytest.raises(RunError, match="names a baseline, and the bundle does not say where it is"):
         verify_bundle(folder)

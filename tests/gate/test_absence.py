@@ -63,17 +63,17 @@ def test_of_many_values_some_are_named(tmp_path):
 def test_a_table_without_rows_shows_nothing(tmp_path):
     empty = Finding("classes.pairs", table=table_of({"average_bias": np.zeros(0)}), provenance=PROVENANCE)
     run = make_run(tmp_path / "run", empty)
-    assert reason(tmp_path, run, BIAS) == "the table has no rows, so nothing is shown"
+    assert reason(tmp_path, run, BIAS) == "the table has no rows, so the rule cannot hold"
 
 
 def test_an_unfinished_run_is_no_evidence(tmp_path, run):
     run.describe(**{key: run.manifest()[key] for key in ("subject", "data")}, asked=["classes.pairs", "causes.errors"])
     told = reason(tmp_path, run, WEAK)
-    assert told == "the Run is unfinished: causes.errors was asked for and is not there: examine again"
+    assert told == "the Run is unfinished: causes.errors was asked for and is missing: examine again"
     run.save(Finding("causes.errors", provenance=PROVENANCE))
     assert judged(tmp_path, run, WEAK).passed
     run.work_folder("abc").mkdir(parents=True)
-    assert "the Run is unfinished: an examination was begun and did not end" in reason(tmp_path, run, WEAK)
+    assert "the Run is unfinished: an examination was started and did not finish" in reason(tmp_path, run, WEAK)
 
 
 def test_an_unfinished_baseline_is_none(tmp_path, run):
@@ -87,7 +87,7 @@ def test_an_unfinished_baseline_is_none(tmp_path, run):
 @pytest.mark.parametrize("subject", [{}, {"model": "Net"}, {"fingerprint": None}])
 def test_a_run_that_names_no_model_is_no_evidence(tmp_path, run, subject):
     redescribe(run, subject=subject)
-    assert reason(tmp_path, run, WEAK) == "the Run does not say which model it is of: examine again"
+    assert reason(tmp_path, run, WEAK) == "the Run does not name its model: examine again"
 
 
 @pytest.mark.parametrize("changes", [{"subject": ...}, {"subject": []}, {"data": [1]}, {"data": {"test": 5}}])
@@ -99,7 +99,7 @@ def test_a_damaged_manifest_is_an_error(tmp_path, run, changes):
 
 def test_a_run_that_names_no_data_is_no_evidence(tmp_path, run):
     redescribe(run, data={})
-    assert reason(tmp_path, run, WEAK) == "the Run does not say which data it is of: examine again"
+    assert reason(tmp_path, run, WEAK) == "the Run does not name its data: examine again"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_finding_without_provenance_is_no_evidence(tmp_path, provenance):
     bare = Finding("robustness.neighbours", summary={"weak_share": Estimate(0.1)}, provenance=provenance)
     run = make_run(tmp_path / "run", bare)
     told = reason(tmp_path, run, WEAK)
-    assert told == "its provenance does not say which model and data it is of: examine again"
+    assert told == "its provenance does not name its model and data: examine again"
 
 
 def test_what_is_built_from_other_findings_is_of_their_model_and_data(tmp_path):
@@ -122,7 +122,7 @@ def test_what_is_built_from_other_findings_is_of_their_model_and_data(tmp_path):
     run.save(neighbours(value=0.2))  # what it was built from is there no more
     assert reason(tmp_path, run, rule) == "it was built from Findings that are not in the Run: make it again"
     other = make_run(tmp_path / "other", base, made, fingerprint="c" * 64)
-    assert "another model" in reason(tmp_path, other, rule)
+    assert "a model other than the Run's" in reason(tmp_path, other, rule)
 
 
 def two_splits(folder, *findings):
@@ -139,7 +139,7 @@ def renamed(name, data):
 def test_a_finding_of_another_split_is_no_evidence(tmp_path):
     run = two_splits(tmp_path / "run", renamed("robustness.neighbours", TRAIN))
     assert reason(tmp_path, run, WEAK) == (
-        "it is of the split train, not of test: if that is meant, say `split: train` in the rule"
+        "it was computed on the split train, not on test: if you mean that, write `split: train` in it"
     )
     assert judged(tmp_path, run, WEAK + ", split: train").passed
     assert judged(tmp_path, two_splits(tmp_path / "other", renamed("robustness.neighbours", DATA)), WEAK).passed
@@ -150,7 +150,7 @@ def test_a_name_may_say_the_split(tmp_path, name):
     rule = f"finding: {name}, number: weak_share, at_most: 0.5"
     assert judged(tmp_path, two_splits(tmp_path / "one", renamed(name, TRAIN)), rule).passed
     told = reason(tmp_path, two_splits(tmp_path / "two", renamed(name, DATA)), rule)
-    assert told.startswith("it is of the split test, not of train")
+    assert told.startswith("it was computed on the split test, not on train")
 
 
 def test_without_a_test_split_the_rule_says_which(tmp_path):
@@ -159,7 +159,7 @@ def test_without_a_test_split_the_rule_says_which(tmp_path):
     run.describe(subject=run.manifest()["subject"], data=one)
     assert judged(tmp_path, run, WEAK).passed, "there is no other"
     run.describe(subject=run.manifest()["subject"], data={**one, "fresh": {"fingerprint": DATA, "samples": 10}})
-    assert reason(tmp_path, run, WEAK) == "the Run has no split test: say with `split` which of train, fresh is meant"
+    assert reason(tmp_path, run, WEAK) == "the Run has no split test: set `split` in the rule to one of train, fresh"
     assert judged(tmp_path, run, WEAK + ", split: train").passed
 
 
@@ -173,7 +173,7 @@ def test_a_split_that_is_not_there_is_an_error_with_its_line(tmp_path, run):
     [
         (None, 0.14, "0.12: its interval has no lower end"),
         (0.10, None, "0.12: its interval has no upper end"),
-        (0.5, 0.1, "0.12 (0.5 to 0.1): the ends of its interval are the wrong way round"),
+        (0.5, 0.1, "0.12 (0.5 to 0.1): the lower end of its interval is above the upper end"),
     ],
 )
 def test_half_an_interval_is_none(tmp_path, low, high, said):
@@ -185,27 +185,27 @@ def test_half_an_interval_is_none(tmp_path, low, high, said):
 def test_a_rule_does_not_hold_on_fewer_rows_than_it_asks_for(tmp_path, run):
     rule = BIAS + ", where: {confused: true}, least_rows: "
     assert judged(tmp_path, run, rule + "2").passed
-    assert reason(tmp_path, run, rule + "3") == "2 rows, and the rule asks for 3 at least"
+    assert reason(tmp_path, run, rule + "3") == "2 rows: the rule requires at least 3"
     baseline = make_run(tmp_path / "before", neighbours())
     worse = "finding: robustness.neighbours, column: weak, worse_by_at_most: 0.9, least_rows: "
     assert judged(tmp_path, run, worse + "10", baseline=baseline).passed
-    assert "10 paired inputs, and the rule asks for 11" in reason(tmp_path, run, worse + "11", baseline=baseline)
+    assert "10 paired inputs: the rule requires at least 11" in reason(tmp_path, run, worse + "11", baseline=baseline)
 
 
 def test_a_rule_does_not_hold_on_fewer_samples_than_it_asks_for(tmp_path, run):
     assert judged(tmp_path, run, WEAK + ", least_samples: 10").passed
-    assert reason(tmp_path, run, WEAK + ", least_samples: 11") == "10 samples, and the rule asks for 11 at least"
+    assert reason(tmp_path, run, WEAK + ", least_samples: 11") == "10 samples: the rule requires at least 11"
     for rule in (BIAS + ", where: {confused: true}", WEAK.replace("at_most: 0.5", "exists: true")):
         assert "10 samples" in reason(tmp_path, run, f"{rule}, least_samples: 11")
     unknown = neighbours().with_provenance(samples=None)
     told = reason(tmp_path, make_run(tmp_path / "other", unknown), WEAK + ", least_samples: 1")
-    assert told == "an unknown number of samples, and the rule asks for 1 at least"
+    assert told == "an unknown number of samples: the rule requires at least 1"
 
 
 def test_the_baseline_needs_as_many_samples(tmp_path, run):
     rule = "finding: robustness.neighbours, column: weak, worse_by_at_most: 0.9, least_samples: 10"
     few = make_run(tmp_path / "few", neighbours().with_provenance(samples=9))
-    assert reason(tmp_path, run, rule, baseline=few) == "the baseline: 9 samples, and the rule asks for 10 at least"
+    assert reason(tmp_path, run, rule, baseline=few) == "the baseline: 9 samples: the rule requires at least 10"
 
 
 def test_new_causes_need_samples_too(tmp_path):
@@ -229,7 +229,7 @@ def test_a_policy_may_ask_it_of_all_rules(tmp_path, run):
     assert [one.passed for one in told] == [True, False]
     assert told[0].rule.claim == "weak_share ≤ 0.5, on at least 10 samples"
     assert told[1].rule.claim == "average_bias of every row ≤ 0.5, on at least 4 rows and 10 samples"
-    assert told[1].measured == "3 rows, and the rule asks for 4 at least"
+    assert told[1].measured == "3 rows: the rule requires at least 4"
     own = judged(tmp_path, run, WEAK + ", least_samples: 11", top="least_samples: 5\n")
     assert own.judged[0].rule.least_samples == 11, "what a rule says itself counts"
 
@@ -237,9 +237,9 @@ def test_a_policy_may_ask_it_of_all_rules(tmp_path, run):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("least_rows: 0\nrules:\n- {RULE}", ":1: least_rows is 0, expected 1 or more: no rule holds on nothing"),
+        ("least_rows: 0\nrules:\n- {RULE}", ":1: least_rows is 0, expected 1 or more"),
         ("rules:\n- {RULE, least_samples: 0}", ":2: least_samples is 0, expected 1 or more"),
-        ("rules:\n- {RULE, least_rows: 5}", ":2: least_rows is about the rows of a column: use least_samples"),
+        ("rules:\n- {RULE, least_rows: 5}", ":2: least_rows can be used with a column only: use least_samples"),
         ("least_samples: many\nrules:\n- {RULE}", ":1: policy: least_samples is 'many', expected a whole number"),
     ],
 )

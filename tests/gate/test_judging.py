@@ -53,7 +53,7 @@ def test_a_confidence_that_cannot_be_shown_is_not_shown(tmp_path, run):
 def test_a_number_without_a_value_keeps_to_nothing(tmp_path, run):
     for condition in ("at_most: 5", "exists: true", "equals: 0"):
         verdict = judged(tmp_path, run, f"finding: robustness.neighbours, number: nothing, {condition}")
-        assert not verdict.passed and verdict.judged[0].measured == "there is none"
+        assert not verdict.passed and verdict.judged[0].measured == "it has no value"
 
 
 def test_what_must_exist_and_does_not_fails(tmp_path, run):
@@ -65,7 +65,7 @@ def test_text_is_compared_and_not_bounded(tmp_path, run):
     weakest = "finding: robustness.neighbours, number: weakest_class"
     assert judged(tmp_path, run, f"{weakest}, equals: cat").passed
     assert not judged(tmp_path, run, f"{weakest}, equals: dog").passed
-    with pytest.raises(ConfigError, match=r"policy.yaml:2: weakest_class is 'cat', which has no bound: use equals"):
+    with pytest.raises(ConfigError, match=r"policy.yaml:2: weakest_class is 'cat', which is not a number: use equals"):
         judged(tmp_path, run, f"{weakest}, at_most: 1")
 
 
@@ -79,8 +79,8 @@ def test_text_is_compared_and_not_bounded(tmp_path, run):
         ),
         ("finding: classes.pairs, column: average_bia, at_most: 1", "has no column 'average_bia': did you mean"),
         ("finding: classes.pairs, column: average_bias, at_most: 1, where: {confusd: true}", "did you mean 'confused'"),
-        ("finding: classes.pairs, column: first, at_most: 1", "first holds 'cat', which has no bound: use equals"),
-        ("finding: causes.root_causes, new_causes: 0", "compares with a baseline, and none is given"),
+        ("finding: classes.pairs, column: first, at_most: 1", "first holds 'cat', which is not a number: use equals"),
+        ("finding: causes.root_causes, new_causes: 0", "compares with a baseline, but there is none"),
     ],
 )
 def test_names_that_are_not_there_are_errors_with_their_line(tmp_path, run, rule, said):
@@ -96,10 +96,10 @@ def test_every_row_must_hold_and_rows_without_a_value_do_not(tmp_path, run):
     assert [one.passed for one in verdict.judged] == [False, False, True]
     first, second, third = (one.measured for one in verdict.judged)
     assert (
-        first
-        == "2 of 3 rows do not: first <script>, second a|b, average_bias 0.3; first cow, second hen, average_bias nan"
+        first == "2 of 3 rows do not hold: first <script>, second a|b, average_bias 0.3; "
+        "first cow, second hen, average_bias nan"
     )
-    assert second == "1 of 3 rows do not: first cow, second hen, average_bias nan"
+    assert second == "1 of 3 rows do not hold: first cow, second hen, average_bias nan"
     assert third == "all 2 rows hold"
 
 
@@ -116,10 +116,10 @@ def test_coverage_passes_with_a_warning(tmp_path, run):
 def test_a_finding_of_another_model_keeps_to_nothing(tmp_path):
     run = make_run(tmp_path / "run", neighbours(), fingerprint="c" * 64)
     verdict = judged(tmp_path, run, f"{WEAK}, at_most: 1")
-    assert not verdict.passed and "another model" in verdict.judged[0].measured
+    assert not verdict.passed and "a model other than the Run's" in verdict.judged[0].measured
     other = make_run(tmp_path / "other", neighbours().with_provenance(data="d" * 64))
     verdict = judged(tmp_path, other, f"{WEAK}, at_most: 1")
-    assert not verdict.passed and "other data" in verdict.judged[0].measured
+    assert not verdict.passed and "data other than the Run's" in verdict.judged[0].measured
 
 
 def test_a_changed_finding_is_no_evidence(tmp_path, run):
@@ -160,7 +160,7 @@ def test_how_much_overlap_makes_a_cause_known_can_be_said(tmp_path, run):
 
 def test_causes_of_other_data_cannot_be_compared(tmp_path, run):
     baseline = make_run(tmp_path / "before", causes([["s1"]], data="d" * 64), data="d" * 64)
-    with pytest.raises(ConfigError, match="the baseline examined other data"):
+    with pytest.raises(ConfigError, match="the baseline was examined on other data"):
         judged(tmp_path, run, NEW.format(0), baseline=baseline)
     with pytest.raises(ConfigError, match="holds no root-cause clusters"):
         judged(tmp_path, run, "finding: robustness.neighbours, new_causes: 0", baseline=run)

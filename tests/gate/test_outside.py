@@ -39,7 +39,7 @@ def test_what_holds_and_what_cannot_be_judged(folder):
     good, wrong = (weakspot("gate", "run", f"{name}.yaml", folder=folder) for name in ("good", "wrong"))
     assert (good.returncode, wrong.returncode) == (0, 2)
     assert good.stdout.startswith("passed  robustness.neighbours  few weak: weak_share ≤ 0.15 with 95% confidence\n")
-    assert "warning: coverage is no verdict by itself" in good.stdout and good.stdout.endswith("2 of 2 rules hold\n")
+    assert "warning: coverage alone shows no quality" in good.stdout and good.stdout.endswith("2 of 2 rules hold\n")
     assert wrong.stderr.startswith("weakspot: wrong.yaml:3: expected a rule as a mapping, got 5")
 
 

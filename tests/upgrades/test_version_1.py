@@ -75,3 +75,8 @@ def test_the_criteria_of_classes_are_declared_under_their_new_name(runs, task):
     finding = Run.open(runs / task)["classes.class_gauge"]
     assert {*finding.outputs.columns} == {*declared("classes.class_criteria").columns}
     assert len(finding.outputs.figures) == 1
+
+
+def test_the_inputs_of_importance_have_their_new_name():
+    index = {"name": "coverage.neuron_importance", "provenance": {"parameters": {"where": "wrong", "method": "lrp"}}}
+    assert finding_from_1(index)["provenance"]["parameters"] == {"where": "incorrect", "method": "lrp"}

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.answer_book import known_as
+from weakspot.core.answers import OutputCheck
 from weakspot.core.batch_size import chosen_batch_size
 from weakspot.core.engine import Engine, Footprint, engine_at_work
 from weakspot.core.examine import STATE, ShardWork, finish, read_state, run_job
@@ -28,8 +29,9 @@ from weakspot.core.threads import torch_threads
 
 _TRIED = 3
 """Batches that each worker tries."""
-_ROOM = 256 << 20
-"""Bytes that a pass of the trial may hold on a CPU, by the measure of `chosen_batch_size`: it is to cost little."""
+_ROOM, _FEW = 64 << 20, 4
+"""On a CPU a batch of the trial may hold so many bytes, by the measure of `chosen_batch_size`, or so few samples; of
+samples so large that only the few fit, one batch is tried."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def costs(
     options = execution or ExecutionOptions()
     data = with_made_splits(data, (step.split for step in plan.steps))
     findings: dict[str, Finding] = {}
+    answers: OutputCheck | None = None
     model, there = known_as(subject, run.manifest()) if run else "", KeptFindings(run, Silent())
     with (
         engine_at_work(options, engine) as worker,
@@ -69,9 +72,10 @@ def costs(
         options = replace(options, threads=options.threads or worker.usual_threads)
         for planned in plan.passes():
             source, steps = data[planned.split], planned.steps
-            requests = {s.key: request_of(s, findings, model, source.fingerprint()) for s in steps}
-            kept = {key: there.get(request) for key, request in requests.items()}
-            findings |= {key: finding for key, finding in kept.items() if finding is not None}
+            if run is not None:  # the fingerprint may read all data
+                requests = {s.key: request_of(s, findings, model, source.fingerprint()) for s in steps}
+                kept = {key: there.get(request) for key, request in requests.items()}
+                findings |= {key: finding for key, finding in kept.items() if finding is not None}
             missing = [step for step in steps if step.key not in findings]
             probes = [step.build(findings) for step in missing]
             computed = {step.key for step in missing}
@@ -79,31 +83,41 @@ def costs(
             if not missing:
                 yield Cost(planned, len(source.ids), 0, 0.0, 0, 0, reused, worker.footprint())
                 continue
-            job = _trial(subject, source, probes, options, Path(scratch), worker)
+            job = _trial(subject, source, probes, options, Path(scratch), worker, answers)
+            answers = job.answers
             yield _measured(planned, len(source.ids), job, reused, options.shard_size, worker)
             for index, step in enumerate(missing):
                 findings[step.key] = finish(job, index)
 
 
 def _trial(
-    subject: Subject, source: Source, probes: Sequence[Probe], options: ExecutionOptions, work: Path, engine: Engine
+    subject: Subject,
+    source: Source,
+    probes: Sequence[Probe],
+    options: ExecutionOptions,
+    work: Path,
+    engine: Engine,
+    answers: OutputCheck | None,
 ) -> Job:
     """A job over a few batches for each worker, after a first sample has warmed everything up.
 
     On a CPU the batches are small, so that a trial needs little time and memory; on a GPU they are those of the
-    examination, as small ones would take as long there.
+    examination, as small ones would take as long there. All passes try as many samples, as some need the same ones.
+
+    answers: what an earlier pass found out about the model's predictions for the first samples.
     """
     device = engine.device(subject)
-    first = Job(subject, limited(source, 1), probes, options, work, device=device)
+    first = Job(subject, limited(source, 1), probes, options, work, device=device, answers=answers)
     missing = [shard for shard in first.shards() if shard.missing]
     with torch_threads(options.threads):
         for shard in missing:
             engine.warm_up(ShardWork(first), shard, Silent())
-    size = first.batch_size
+    size, batches = first.batch_size, _TRIED
     if device.type == "cpu":
         inputs = source.read(np.arange(1)).inputs
-        size = min(size, chosen_batch_size(subject.model, inputs, first.setting.layers, device, room=_ROOM))
-    each = _TRIED * size
+        fitting = chosen_batch_size(subject.model, inputs, first.setting.layers, device, room=_ROOM)
+        size, batches = min(size, max(fitting, _FEW)), 1 if fitting <= _FEW else _TRIED
+    each = max(_FEW, batches * size)
     few = limited(source, each * engine.footprint().workers)
     cut = replace(options, batch_size=size, shard_size=each)
     return Job(subject, few, probes, cut, work, device=device, answers=first.answers)

@@ -12,7 +12,7 @@ from weakspot.core.look import Forward, Look, Original
 from weakspot.core.taps import Tap
 from weakspot.core.tasks import Task
 
-Where = Literal["all", "correct", "wrong"]
+Where = Literal["all", "correct", "incorrect"]
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ class NeuronImportance(Probe):
     layers: the layer, by default the penultimate.
     method: "lrp", layer-wise relevance propagation as the paper defines it; "lrp_biases_absorb", as its code does it;
         "gradient", activation × gradient; "integrated_gradients".
-    where: over "all" inputs, as the paper has it, or only over those predicted correctly ("correct"), as its code does.
+    where: over "all" inputs, as the paper has it, or only over those predicted "correct", as its code does, or
+        "incorrect".
     priority: "cumulative" sums relevance as it is; "normalised" first divides each input's relevance by the sum of its
         magnitudes in the layers, so that confident predictions count no more than others.
     classes_by: whose sum an input's relevance joins: that of the predicted class ("prediction") or of the label

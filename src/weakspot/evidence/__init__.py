@@ -1,4 +1,4 @@
-"""A Run as evidence for a safety case: claims, what they rest on with its digests, thresholds, assumptions, limits."""
+"""A Run as evidence for a safety case: claims, the digests of what supports them, thresholds, assumptions, limits."""
 
 from weakspot.evidence.bundle import Bundle, write_bundle
 from weakspot.evidence.case import build_case

@@ -47,7 +47,7 @@ class Bundle:
 
     @property
     def state(self) -> str:
-        """What was shown: who stands for it, that it is the one whose seal was kept, or neither."""
+        """What was shown: who signed it, that it has the seal that was kept, or neither."""
         if self.signer is not None:
             return f"authentic, signed by {self.signer}"
         return "consistent, with the seal that was kept" if self.kept else "consistent, not authenticated"
@@ -96,11 +96,11 @@ def sums_of(digests: Mapping[str, str], statement: Mapping[str, Any]) -> bytes:
 def _check_place(folder: Path) -> None:
     """What lies at this place is replaced, so only another bundle may."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise ConfigError(f"{folder} is no folder: choose another place for the bundle")
+        raise ConfigError(f"{folder} is not a folder: choose another path for the bundle")
     others = sorted(path.name for path in folder.iterdir() if path.name not in FILES) if folder.exists() else []
     if others:
         raise ConfigError(
-            f"{folder} holds {others[0]}, which is of no bundle, and would be lost: choose another folder"
+            f"{folder} holds {others[0]}, which is not part of a bundle and would be lost: choose another folder"
         )
 
 
@@ -114,7 +114,7 @@ def _way(run: Run, folder: Path) -> str:
 
 @contextmanager
 def not_too_deep(folder: Path) -> Iterator[None]:
-    """Tell of values in values in values, as somebody may have made them up, where they are too deep to be followed."""
+    """Report values that are nested too deep to be read, as in a forged file."""
     try:
         yield
     except RecursionError as error:

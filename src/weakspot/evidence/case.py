@@ -1,4 +1,4 @@
-"""The case that a Run makes: claims with what they rest on, thresholds, assumptions and limits, as plain values."""
+"""The case that a Run makes: claims with what supports them, thresholds, assumptions, limits, as plain values."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,25 +15,24 @@ from weakspot.gate.policy import LEAST
 ASSUMPTIONS = {
     "": (
         "The samples of each split are drawn independently from the situations in which the model will be used; every "
-        "interval rests on that.",
-        "The labels of the data are right.",
-        "The model in use is the one whose fingerprint stands here, with the pre-processing it was examined with.",
+        "interval depends on that.",
+        "The labels are correct.",
+        "The deployed model has the fingerprint given here, and the same preprocessing as in the examination.",
     ),
-    "coverage": ("What the neurons of the watched layers do stands for what the model does.",),
-    "robustness": ("The variations that were drawn are those that occur, and change no true answer.",),
-    "classes": ("Classes that activate the same neurons are those that are mixed up; labels, where given, test it.",),
-    "causes": ("Errors with alike heat maps have one cause; a person has looked at each cluster.",),
-    "lesions": ("The sampled segmentations spread as the model errs; the reference lesions are right.",),
+    "coverage": ("The neurons of the examined layers represent the behaviour of the model.",),
+    "robustness": ("The perturbations that were drawn occur in use, and do not change the correct prediction.",),
+    "classes": ("Classes with similar activations are those that the model confuses; labels, where given, test it.",),
+    "causes": ("Errors with similar heat maps have the same cause; a person has looked at each cluster.",),
+    "lesions": ("The sampled segmentations vary most where the model errs; the reference lesions are correct.",),
 }
 """By room; those of all rooms under no name."""
 LIMITS = {
     "": (
-        "What was not examined is not shown: other data, other variations, other kinds of input.",
-        "Each interval holds by itself with its confidence; of many, some miss.",
+        "Nothing is claimed about what was not examined: other data, other perturbations, other kinds of input.",
+        "The confidence of an interval is for that interval alone; of many intervals, some miss the true value.",
     ),
     "coverage": (
-        "Coverage is no measure of quality by itself and supports no claim alone (Harel-Canada et al. 2020, "
-        "Li et al. 2019).",
+        "Coverage alone does not measure quality and supports no claim (Harel-Canada et al. 2020, Li et al. 2019).",
     ),
 }
 _THRESHOLD = re.compile(r"(^|_)(threshold|cutoff|confidence|quantile|tolerance|error|near|least|most|limit)(_|$)")
@@ -121,14 +120,14 @@ def _own_limits(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
         yield f"{missing[0].upper()}{missing[1:]}."
     for name, entry in manifest["data"].items():
         if entry.get("skipped"):
-            yield f"{len(entry['skipped'])} samples of {name} could not be used and were left out."
+            yield f"{len(entry['skipped'])} unusable samples of {name} were left out."
     fingerprint = manifest["subject"].get("fingerprint")
     for part in manifest["subject"].get("not_fingerprinted", ()):
         yield f"The fingerprint of the model does not cover {part}."
     for finding in findings:
         if fingerprint and finding.provenance.get("subject", fingerprint) != fingerprint:
-            yield f"{finding.name} was computed on another model than the one named here."
+            yield f"{finding.name} was computed with a model other than the one named here."
         if finding.provenance.get("inference_options"):
             yield f"{finding.name} was not computed in plain float32: {finding.provenance['inference_options']}."
         if finding.provenance.get("answers"):
-            yield f"{finding.name} was computed on a model that answers differently each time: it cannot be repeated."
+            yield f"{finding.name} cannot be reproduced: its model predicts differently each time."

@@ -36,7 +36,7 @@ def as_markdown(statement: Mapping[str, Any]) -> bytes:
         "## Evidence",
         "",
         "Every file with its SHA-256 digest; `SHA256SUMS` holds the same for `sha256sum -c`. "
-        "`weakspot evidence verify` derives all that stands here from these files again.",
+        "`weakspot evidence verify` computes this page again from these files.",
         "",
         *_table(("file", "SHA-256"), [
             (file["name"], f"`{file['digest']['sha256']}`") for file in statement["subject"]
@@ -51,19 +51,19 @@ def _claims(case: Mapping[str, Any]) -> list[str]:
     measured = [claim for claim in case["claims"] if claim["kind"] == "measured"]
     lines = ["## Claims", ""]
     if ruled:
-        lines += _table(("", "must hold", "holds", "measured", "rests on"), [
+        lines += _table(("", "must hold", "holds", "measured", "based on"), [
             (claim["id"], claim["claim"], "yes" if claim["holds"] else "**no**", claim["measured"], _rests(claim))
             for claim in ruled])  # fmt: skip
         lines += ["", *(f"- {claim['id']}: {warning}." for claim in ruled for warning in claim["warnings"]), ""]
     else:
-        lines += ["No policy was judged: what follows is what was measured, and no threshold was set for it.", ""]
+        lines += ["No policy was given: the numbers below were measured, and no threshold was set for them.", ""]
     lines += ["## What was measured", ""]
     rows = [(claim["id"], claim["claim"], claim["measured"], _rests(claim)) for claim in measured]
-    return [*lines, *_table(("", "what", "value", "rests on"), rows)]
+    return [*lines, *_table(("", "what", "value", "based on"), rows)]
 
 
 def _rests(claim: Mapping[str, Any]) -> str:
-    return f"{claim['finding']} `{str(claim['digest'] or 'not there')[:_SHORT]}`"
+    return f"{claim['finding']} `{str(claim['digest'] or 'missing')[:_SHORT]}`"
 
 
 def _listed(title: str, texts: list[str]) -> list[str]:

@@ -35,11 +35,11 @@ def check_signature(content: bytes, signature: Path, signers: Path, signer: str 
     if signer is None:
         principals = _called("find-principals", "-s", made, "-f", allowed)
         if principals.returncode or not principals.stdout.strip():
-            raise RunError(f"{signature} is by nobody whom {signers} allows: {_said(principals)}")
+            raise RunError(f"{signature} is not by anyone whom {signers} allows: {_said(principals)}")
         signer = principals.stdout.decode(errors="replace").splitlines()[0].strip()
     done = _called("verify", "-f", allowed, "-I", signer, "-n", NAMESPACE, "-s", made, content=content)
     if done.returncode:
-        raise RunError(f"{signature} is no signature of {signer} over this bundle: {_said(done)}")
+        raise RunError(f"{signature} is not a signature of {signer} for this bundle: {_said(done)}")
     return signer
 
 
@@ -48,7 +48,7 @@ def _called(
 ) -> "subprocess.CompletedProcess[bytes]":
     tool = shutil.which(TOOL)
     if tool is None:
-        raise ConfigError(f"{TOOL} is not there, and signatures need it: install OpenSSH 8.2 or newer")
+        raise ConfigError(f"{TOOL} is missing, and signatures need it: install OpenSSH 8.2 or newer")
     return subprocess.run([tool, "-Y", action, *arguments], cwd=folder, input=content, capture_output=True, check=False)
 
 

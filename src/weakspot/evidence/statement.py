@@ -31,7 +31,7 @@ def build_statement(
     """
     rules = None if policy is None else read_policy(policy)
     if rules is not None and rules.baseline is not None and baseline is None:
-        raise RunError(f"{policy} names a baseline, and the bundle does not say where it lies: write it anew")
+        raise RunError(f"{policy} names a baseline, and the bundle does not say where it is: write the bundle again")
     verdict = None if rules is None else judge(run, rules, baseline)
     made = {"weakspot": __version__, **ways, "policy": None if policy is None else POLICY}
     return {
@@ -53,7 +53,7 @@ def read_statement(content: bytes, path: Path) -> dict[str, Any]:
     try:
         statement = json.loads(content)
     except ValueError as error:
-        raise RunError(f"{path} was changed: this is no JSON: {error}") from error
+        raise RunError(f"{path} was changed: it is not JSON: {error}") from error
     except RecursionError as error:
         raise RunError(f"{path} was changed: nested too deep") from error
     if (
@@ -61,7 +61,7 @@ def read_statement(content: bytes, path: Path) -> dict[str, Any]:
         or statement.get("_type") != TYPE
         or statement.get("predicateType") != PREDICATE_TYPE
     ):
-        raise RunError(f"{path} is no statement of weakspot's evidence ({TYPE}, {PREDICATE_TYPE}): write it anew")
+        raise RunError(f"{path} is not a statement of weakspot's evidence ({TYPE}, {PREDICATE_TYPE}): write it again")
     predicate = statement.get("predicate")
     described = predicate if isinstance(predicate, dict) else {}
     texts = isinstance(described.get("weakspot"), str) and isinstance(described.get("run"), str)

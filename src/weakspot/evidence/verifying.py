@@ -15,7 +15,7 @@ from weakspot.evidence.markdown import as_markdown
 from weakspot.evidence.signing import check_signature
 from weakspot.evidence.statement import STATEMENT, as_text, build_statement, read_statement, subject_digests
 
-_MOST_TOLD = 20
+_MOST_REPORTED = 20
 
 
 def verify_bundle(
@@ -27,7 +27,7 @@ def verify_bundle(
     signers: Path | None = None,
     signer: str | None = None,
 ) -> Bundle:
-    """Raise where a bundle does not hold, naming what does not.
+    """Raise an error where a bundle is not valid, naming every reason.
 
     Every file must have its digest, and every claim, threshold, assumption and limit is derived again from the
     Findings and the policy. That shows that a bundle is consistent, not who wrote it: a signature or a seal does.
@@ -36,13 +36,13 @@ def verify_bundle(
     signers: a file of those who may have signed it, as `ssh-keygen` reads it. signer: who must have; else any of them.
     """
     if signer is not None and signers is None:
-        raise ConfigError("a signer is known by a key: name the file of allowed signers, too (--signers)")
+        raise ConfigError("to check the signer, also give the file of allowed signers (--signers)")
     _check_files(folder)
     statement = read_statement((folder / STATEMENT).read_bytes(), folder / STATEMENT)
     sums = _checked_sums(folder, statement)
     digest = digest_bytes(sums)
     if seal is not None and digest != seal.lower():
-        raise RunError(f"{folder} has the seal {digest}, not {seal}: it was written anew, or is another bundle")
+        raise RunError(f"{folder} has the seal {digest}, not {seal}: it was written again, or is another bundle")
     by = None if signers is None else _signer(folder, sums, signers, signer)
     with not_too_deep(folder):
         _check_claims(folder, statement, run, baseline)
@@ -64,7 +64,7 @@ def _check_files(folder: Path) -> None:
 
 
 def _checked_sums(folder: Path, statement: Mapping[str, Any]) -> bytes:
-    """What `SHA256SUMS` says, which must be exactly what follows from the files and the statement."""
+    """What `SHA256SUMS` says, which must be exactly as computed from the files and the statement."""
     covered = [path for path in sorted(folder.iterdir()) if path.name not in (SUMS, *SIGNATURES)]
     digests = {path.name: plain_digest(path) for path in covered}
     check_own_file(folder / SUMS)
@@ -100,7 +100,7 @@ def _check_claims(folder: Path, statement: Mapping[str, Any], run: Path | None, 
     if not wrong and as_text(derived) != (folder / STATEMENT).read_bytes():
         wrong = [f"{STATEMENT} is not written as weakspot writes it"]
     if not wrong and as_markdown(derived) != (folder / TEXT).read_bytes():
-        wrong = [f"{TEXT} says other things than {STATEMENT}"]
+        wrong = [f"{TEXT} does not match {STATEMENT}"]
     if wrong and wrote != __version__:
         wrong.append(f"it was written by weakspot {wrote}, and this is {__version__}: verify it with that one")
     _refuse(folder, wrong)
@@ -109,7 +109,7 @@ def _check_claims(folder: Path, statement: Mapping[str, Any], run: Path | None, 
 def _opened(folder: Path, what: str) -> Run:
     if not (folder / MANIFEST).is_file():
         raise RunError(
-            f"{folder} holds no weakspot run: say where the {what} of this bundle lies now (--{what.lower()})"
+            f"{folder} holds no weakspot Run: give the folder where the {what} of this bundle is now (--{what.lower()})"
         )
     check_own_file(folder / MANIFEST)
     return Run.open(folder)
@@ -141,7 +141,7 @@ def _untrue(written: Mapping[str, Any], derived: Mapping[str, Any]) -> Iterator[
 def _difference(said: Any, true: Mapping[str, Any]) -> str:
     """An entry of a claim that differs; best what was measured, as it says why a rule holds or not."""
     if not isinstance(said, dict):
-        return "it is no claim"
+        return "it is not a claim"
     keys = ["measured", *true, *said]
     keys = [key for key in keys if key not in said or key not in true or said[key] != true[key]]
     return f"{keys[0]} is {str(said.get(keys[0]))[:100]}, not {str(true.get(keys[0]))[:100]}"
@@ -149,5 +149,5 @@ def _difference(said: Any, true: Mapping[str, Any]) -> str:
 
 def _refuse(folder: Path, wrong: list[str]) -> None:
     if wrong:
-        more = " …" if len(wrong) > _MOST_TOLD else ""
-        raise RunError(f"{folder} does not hold: {'; '.join(wrong[:_MOST_TOLD])}{more}")
+        more = " …" if len(wrong) > _MOST_REPORTED else ""
+        raise RunError(f"{folder} is not valid: {'; '.join(wrong[:_MOST_REPORTED])}{more}")

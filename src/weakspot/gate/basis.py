@@ -25,13 +25,13 @@ def unready(run: Run) -> str:
         return f"the Run does not say which Findings were asked for: {AGAIN}"
     lost = [name for name in map(str, asked) if name not in manifest["findings"]]
     if lost:
-        return f"the Run is unfinished: {', '.join(lost)} was asked for and is not there: {AGAIN}"
+        return f"the Run is unfinished: {', '.join(lost)} was asked for and is missing: {AGAIN}"
     if (run.folder / "work").exists():
-        return f"the Run is unfinished: an examination was begun and did not end: {AGAIN}"
+        return f"the Run is unfinished: an examination was started and did not finish: {AGAIN}"
     if not _text(manifest["subject"].get("fingerprint")):
-        return f"the Run does not say which model it is of: {AGAIN}"
+        return f"the Run does not name its model: {AGAIN}"
     if not manifest["data"]:
-        return f"the Run does not say which data it is of: {AGAIN}"
+        return f"the Run does not name its data: {AGAIN}"
     return ""
 
 
@@ -42,7 +42,7 @@ def unfounded(finding: Finding, run: Run, rule: PolicyRule, where: str) -> str:
         return sources
     manifest = run.manifest()
     if any(source["subject"] != manifest["subject"]["fingerprint"] for source in sources):
-        return f"it was computed on another model than the Run names: {AGAIN}"
+        return f"it was computed with a model other than the Run's: {AGAIN}"
     for source in sources:
         wrong = _wrong_data(source["data"], finding.name, run, rule, where)
         if wrong:
@@ -57,7 +57,7 @@ def _sources(finding: Finding, run: Run) -> list[Mapping[str, Any]] | str:
         return [made]
     named = [digest for value in made.values() for digest in _digests(value)]
     if not named or {"subject", "data"} & made.keys():
-        return f"its provenance does not say which model and data it is of: {AGAIN}"
+        return f"its provenance does not name its model and data: {AGAIN}"
     names = {digest: name for name, digest in run.manifest()["findings"].items()}
     if not set(named) <= names.keys():
         return "it was built from Findings that are not in the Run: make it again"
@@ -80,7 +80,7 @@ def _wrong_data(data: str, name: str, run: Run, rule: PolicyRule, where: str) ->
     splits = run.manifest()["data"]
     of = [split for split, split_data in splits.items() if split_data.get("fingerprint") == data]
     if not of:
-        return f"it was computed on other data than the Run names: {AGAIN}"
+        return f"it was computed on data other than the Run's: {AGAIN}"
     if rule.split is not None and rule.split not in splits:
         named = list(splits)
         raise ConfigError(
@@ -88,10 +88,10 @@ def _wrong_data(data: str, name: str, run: Run, rule: PolicyRule, where: str) ->
         )
     meant = rule.split or _split_meant(name, list(splits))
     if meant is None:
-        return f"the Run has no split {USUAL_SPLIT}: say with `split` which of {', '.join(splits)} is meant"
+        return f"the Run has no split {USUAL_SPLIT}: set `split` in the rule to one of {', '.join(splits)}"
     if meant in of:
         return ""
-    return f"it is of the split {of[0]}, not of {meant}: if that is meant, say `split: {of[0]}` in the rule"
+    return f"it was computed on the split {of[0]}, not on {meant}: if you mean that, write `split: {of[0]}` in it"
 
 
 def _split_meant(name: str, splits: Sequence[str]) -> str | None:
@@ -110,14 +110,14 @@ def _too_few(sources: Sequence[Mapping[str, Any]], rule: PolicyRule) -> str:
     counts = [source.get("samples") for source in sources]
     whole = [count for count in counts if isinstance(count, int)]
     if len(whole) < len(counts):
-        return f"an unknown number of samples, and the rule asks for {rule.least_samples:,} at least"
+        return f"an unknown number of samples: the rule requires at least {rule.least_samples:,}"
     fewest = min(whole)
     return "" if fewest >= rule.least_samples else too_few(fewest, "samples", rule.least_samples)
 
 
 def too_few(count: int, what: str, least: int) -> str:
-    """That there are fewer than a rule asks for."""
-    return f"{count:,} {what}, and the rule asks for {least:,} at least"
+    """That there are fewer than a rule requires."""
+    return f"{count:,} {what}: the rule requires at least {least:,}"
 
 
 def _text(value: Any) -> bool:

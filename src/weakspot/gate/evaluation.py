@@ -17,10 +17,10 @@ from weakspot.gate.policy import COVERAGE, Policy, PolicyRule
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NO_VERDICT = "coverage is no verdict by itself: do not read it as one"
+NO_VERDICT = "coverage alone shows no quality: do not read it as a verdict"
 _MOST_VALUES = 10
 _MOST_SPELT = 1000
-"""Among so many values one that is spelt alike is looked for; among more that takes seconds."""
+"""Among at most so many values a similar spelling is suggested; among more that takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All rules of a policy, held against a Run."""
+    """All rules of a policy, checked against a Run."""
 
     run: str
     policy: str
@@ -54,7 +54,7 @@ class Verdict:
 
 
 def judge(run: Run, policy: Policy, baseline: Run | None = None) -> Verdict:
-    """Hold every rule against a Run; `baseline` takes the place of the one that the policy names."""
+    """Check every rule against a Run; `baseline` takes the place of the one that the policy names."""
     compared = baseline or (None if policy.baseline is None else Run.open(policy.baseline))
     subject = run.manifest()["subject"]
     judged = [_judged(rule, number, run, compared, policy) for number, rule in enumerate(policy.rules)]
@@ -62,26 +62,26 @@ def judge(run: Run, policy: Policy, baseline: Run | None = None) -> Verdict:
 
 
 def _judged(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> Judged:
-    """One rule; what the policy names and the Run has not is an error of the policy, with its line."""
+    """One rule; a name that the Run does not have is an error of the policy, reported with its line."""
     warnings = (NO_VERDICT,) if rule.finding.startswith(COVERAGE) else ()
     passed, measured = _held(rule, number, run, baseline, policy)
     return Judged(rule, passed, measured, warnings)
 
 
 def _held(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> tuple[bool, str]:
-    """Whether a rule holds, and what was measured or why nothing is shown."""
+    """Whether a rule holds, and what was measured or why it cannot hold."""
     missing = unready(run)
     if missing:
         return False, missing
     if rule.exists and (rule.finding not in run or rule.number not in run[rule.finding].summary):
-        return False, "it is not there"
+        return False, "it does not exist"
     finding, wrong = _basis(rule, number, run, policy)
     if wrong:
         return False, wrong
     if rule.compares:
         where = policy.where(number)
         if baseline is None:
-            raise ConfigError(f"{where}: the rule compares with a baseline, and none is given: name one in the policy")
+            raise ConfigError(f"{where}: the rule compares with a baseline, but there is none: name one in the policy")
         missing = unready(baseline)
         if missing:
             return False, f"the baseline: {missing}"
@@ -115,28 +115,28 @@ def _number(rule: PolicyRule, finding: Finding, where: str) -> tuple[bool, str]:
         )
     estimate = finding.summary[name]
     if estimate.value is None or (isinstance(estimate.value, float) and isnan(estimate.value)):
-        return False, "there is none"
+        return False, "it has no value"
     if rule.exists:
         return True, str(estimate)
     if rule.equals is not None:
         return _same(estimate.value, rule.equals), str(estimate)
     if isinstance(estimate.value, str | bool):
-        raise ConfigError(f"{where}: {name} is {estimate.value!r}, which has no bound: use equals")
+        raise ConfigError(f"{where}: {name} is {estimate.value!r}, which is not a number: use equals")
     return _bounded(rule, estimate)
 
 
 def _bounded(rule: PolicyRule, estimate: Estimate) -> tuple[bool, str]:
-    """The far end of the interval must keep to the bound; a number that has no interval keeps to it itself."""
+    """The far end of the interval must be within the bound; without an interval, the number itself."""
     measured = str(estimate)
     if (estimate.low is None) != (estimate.high is None):
         return False, f"{measured}: its interval has no {'lower' if estimate.low is None else 'upper'} end"
     if estimate.low is not None and estimate.high is not None and not estimate.low <= estimate.high:
-        return False, f"{measured}: the ends of its interval are the wrong way round"
+        return False, f"{measured}: the lower end of its interval is above the upper end"
     if rule.confidence is not None and estimate.low is None:
-        return False, f"{measured}, without an interval: the confidence that the rule asks for cannot be shown"
+        return False, f"{measured}, without an interval: the confidence that the rule requires cannot be shown"
     if rule.confidence is not None and (estimate.confidence or 0) < rule.confidence:
         has = "an unknown" if estimate.confidence is None else f"{estimate.confidence:.0%}"
-        return False, f"{measured}, with {has} confidence: the rule asks for {rule.confidence:.0%}"
+        return False, f"{measured}, with {has} confidence: the rule requires {rule.confidence:.0%}"
     value = float(estimate.value or 0)
     low, high = (value if end is None else end for end in (estimate.low, estimate.high))
     return _within(rule, low, high), measured
@@ -151,7 +151,7 @@ def _same(value: object, wanted: object) -> bool:
 
 
 def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tuple[bool, str]:
-    """Every row must hold; one without a value does not, and no rows show nothing."""
+    """Every row must hold; a row without a value does not, nor does a table without rows."""
     table = finding.table
     columns = [] if table is None else table.column_names
     for name, path in ((str(rule.column), ("column",)), *((name, ("where", name)) for name in rule.where)):
@@ -169,13 +169,13 @@ def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tu
     if not broken:
         return True, f"all {len(rows):,} rows hold"
     first = "; ".join(", ".join(f"{name} {_short(value)}" for name, value in row.items()) for row in broken[:3])
-    return False, f"{len(broken):,} of {len(rows):,} rows do not: {first}" + (" …" if len(broken) > 3 else "")
+    return False, f"{len(broken):,} of {len(rows):,} rows do not hold: {first}" + (" …" if len(broken) > 3 else "")
 
 
 def _no_row(rule: PolicyRule, table: "pa.Table") -> str:
-    """That no row is chosen, with the values that there are: most often one is misspelt."""
+    """That no row is chosen, with the values that exist: most often one is misspelt."""
     if not table.num_rows:
-        return "the table has no rows, so nothing is shown"
+        return "the table has no rows, so the rule cannot hold"
     where = " and ".join(f"{name} = {value}" for name, value in rule.where.items())
     return f"no row has {where}: {'; '.join(_values(name, value, table) for name, value in rule.where.items())}"
 
@@ -202,7 +202,7 @@ def _holds(rule: PolicyRule, value: Any, where: str) -> bool:
     if rule.equals is not None:
         return _same(value, rule.equals)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"{where}: {rule.column} holds {value!r}, which has no bound: use equals")
+        raise ConfigError(f"{where}: {rule.column} holds {value!r}, which is not a number: use equals")
     return _within(rule, value, value)
 
 
@@ -213,19 +213,19 @@ def _short(value: Any) -> str:
 def _against(rule: PolicyRule, finding: Finding, baseline: Finding, where: str) -> tuple[bool, str]:
     if rule.new_causes is not None:
         clusters = new_causes(finding, baseline, overlap=rule.overlap, where=where)
-        measured = f"new: {', '.join(f'cluster {number}' for number in clusters)}" if clusters else "no new one"
+        measured = f"new: {', '.join(f'cluster {number}' for number in clusters)}" if clusters else "none is new"
         return len(clusters) <= rule.new_causes, measured
     declared = finding.outputs.column(rule.column) if rule.column else finding.outputs.number(str(rule.number))
     if declared.better is None:
         raise ConfigError(f"{where}: {_no_direction(rule, finding)}")
     one = _difference(rule, finding, list(compare_findings(baseline, finding, confidence=rule.confidence or 0.95)))
     if one is None:
-        return False, "the two Runs have nothing of it in common that could be compared"
+        return False, "the two Runs have no common values of it to compare"
     if rule.least_rows is not None and (one.inputs or 0) < rule.least_rows:
         return False, too_few(one.inputs or 0, "paired inputs", rule.least_rows)
     measured = f"{one.before:.4g} before, {one.after:.4g} now, {one.how}"
     if one.low is None or one.high is None:
-        return False, f"{measured}: without an interval nothing is shown"
+        return False, f"{measured}: without an interval the rule cannot hold"
     worse = -one.low if declared.better == "higher" else one.high
     return worse <= float(rule.worse_by_at_most or 0), f"{measured}; worse by {worse:.4g} at most"
 

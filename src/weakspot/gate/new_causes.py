@@ -9,17 +9,17 @@ NEEDS = ("image_id", "image_cluster")
 
 
 def new_causes(finding: Finding, baseline: Finding, *, overlap: float, where: str = "") -> list[int]:
-    """The clusters of which less than `overlap` of the images was error-inducing in the baseline too.
+    """The clusters of which the baseline predicts less than a share of `overlap` incorrectly.
 
-    A cluster without images is new: nothing shows that it was known. Both must be of the same images: then an image
-    that is wrong in one and not in the other was truly answered differently.
+    A cluster without images is new: nothing shows that it is not. Both must be of the same images: then an image that
+    is an error in one only was predicted differently.
     """
     for held in (finding, baseline):
         if not set(NEEDS) <= held.arrays.keys() or held.table is None or "cluster" not in held.table.column_names:
             raise ConfigError(f"{where}: {held.name} holds no root-cause clusters: name the Finding of `causes`")
     if finding.provenance.get("data") != baseline.provenance.get("data"):
         raise ConfigError(
-            f"{where}: the baseline examined other data, so that no cause can be called new: use the same"
+            f"{where}: the baseline was examined on other data, so causes cannot be compared: use the same data"
         )
     examined = np.isin(finding.arrays["image_id"], baseline.arrays["image_id"])
     of = np.asarray(finding.arrays["image_cluster"])

@@ -28,12 +28,12 @@ class PolicyRule:
     column: a column of the table, of which every row must hold.
     where: only rows that have these values in these columns.
     at_most, at_least: the bound; of a number with an interval, the end of the interval must keep to it, not the value.
-    equals: what it must be.
-    exists: true: there must be such a number, with a value.
-    confidence: which the interval must have at least.
-    worse_by_at_most: against the baseline: the end of the interval of how much worse it became must keep to it.
-    new_causes: so many clusters at most whose images the baseline mostly predicts correctly.
-    overlap: a cluster is known if at least this share of its images was wrong in the baseline too.
+    equals: the value that it must have.
+    exists: true means that the number must exist, with a value.
+    confidence: the least confidence of the interval.
+    worse_by_at_most: how much worse than the baseline it may be; the far end of the interval must keep to it.
+    new_causes: at most so many clusters of images that the baseline mostly predicts correctly.
+    overlap: a cluster is not new if the baseline, too, predicts at least this share of its images incorrectly.
     split: the data that the Finding must be of; by default what its name ends with, else test.
     least_rows: on fewer rows, or on fewer inputs that are paired with the baseline's, a rule of a column does not hold.
     least_samples: on a Finding of fewer samples the rule does not hold.
@@ -77,7 +77,7 @@ class PolicyRule:
             of = self.number or f"{self.column} over the same inputs"
             return f"{of} worse than the baseline by at most {self.worse_by_at_most:g}{sure}"
         if self.exists:
-            return f"{subject} is there"
+            return f"{subject} exists"
         signs = (("≤", self.at_most), ("≥", self.at_least), ("=", self.equals))
         return subject + "".join(f" {sign} {value}" for sign, value in signs if value is not None) + sure
 
@@ -106,15 +106,13 @@ class Policy:
 
 
 def read_policy(path: Path) -> Policy:
-    """A policy from its file; a baseline is meant from the file's folder."""
+    """A policy from its file; the path of a baseline is relative to the file's folder."""
     content, places = read_yaml(path)
     if not isinstance(content, Mapping):
         raise ConfigError(f"{places.of()}: expected a mapping with the key rules, got {shortened(content)}")
     for key in content:
         if key not in KEYS:
-            raise ConfigError(
-                f"{places.of(key)}: nothing is called {key!r}: {nearest(key, KEYS)}expected {', '.join(KEYS)}"
-            )
+            raise ConfigError(f"{places.of(key)}: unknown key {key!r}: {nearest(key, KEYS)}expected {', '.join(KEYS)}")
     rules = content.get("rules")
     if not isinstance(rules, list) or not rules:
         raise ConfigError(f"{places.of('rules')}: expected a list of rules, got {shortened(rules)}")
@@ -124,7 +122,7 @@ def read_policy(path: Path) -> Policy:
     read = [_asked(_rule(entry, number, places), least) for number, entry in enumerate(rules)]
     if all(rule.finding.startswith(COVERAGE) for rule in read):
         raise ConfigError(
-            f"{places.of('rules')}: every rule is about coverage, which is no verdict by itself: add a rule of another "
+            f"{places.of('rules')}: every rule is about coverage, which alone shows no quality: add a rule of another "
             "question, such as robustness or classes"
         )
     return Policy(read, None if baseline is None else path.parent / baseline, places)
@@ -147,7 +145,7 @@ def _asked(rule: PolicyRule, least: Mapping[str, int | None]) -> PolicyRule:
 
 def _check_least(name: str, value: int | None) -> None:
     if value is not None and value < 1:
-        raise OptionError(name, f"{name} is {value}, expected 1 or more: no rule holds on nothing")
+        raise OptionError(name, f"{name} is {value}, expected 1 or more")
 
 
 def _rule(entry: Any, number: int, places: Places) -> PolicyRule:
@@ -160,7 +158,7 @@ def _rule(entry: Any, number: int, places: Places) -> PolicyRule:
             if key not in keys:
                 raise OptionError(str(key), f"a rule has no {key!r}: {nearest(key, keys)}it has {', '.join(keys)}")
         if "finding" not in entry:
-            raise ConfigError("a rule needs a finding: the name of one, as `weakspot show` lists them")
+            raise ConfigError("a rule needs a finding: the name of a Finding, as `weakspot show` lists them")
         options = {name: checked(name, value, hints[name], of="rule") for name, value in entry.items()}
         rule = PolicyRule(**options)
         _check(rule)
@@ -168,7 +166,7 @@ def _rule(entry: Any, number: int, places: Places) -> PolicyRule:
 
 
 def _check(rule: PolicyRule) -> None:
-    """Refuse what cannot be meant together."""
+    """Refuse what cannot be combined."""
     subjects = [name for name in SUBJECTS if getattr(rule, name) is not None]
     conditions = [name for name in CONDITIONS if getattr(rule, name) is not None and (name != "exists" or rule.exists)]
     if len(subjects) != 1:
@@ -178,18 +176,18 @@ def _check(rule: PolicyRule) -> None:
     if rule.new_causes is not None and conditions:
         raise OptionError(conditions[0], f"new_causes is a bound itself: leave out {conditions[0]}")
     if rule.new_causes is None and not conditions:
-        raise ConfigError(f"the rule says nothing of {subjects[0]}: give one of {', '.join(CONDITIONS)}")
+        raise ConfigError(f"the rule has no condition for {subjects[0]}: give one of {', '.join(CONDITIONS)}")
     if len(conditions) > 1 and set(conditions) != {"at_most", "at_least"}:
-        raise OptionError(conditions[1], f"{' and '.join(conditions)} cannot be meant together: make two rules of it")
+        raise OptionError(conditions[1], f"{' and '.join(conditions)} cannot be combined: write two rules")
     if rule.exists and rule.number is None:
-        raise OptionError("exists", "only a number can be asked to exist")
+        raise OptionError("exists", "exists can be used with a number only")
     for name in LEAST:
         _check_least(name, getattr(rule, name))
     if rule.least_rows is not None and rule.column is None:
-        raise OptionError("least_rows", "least_rows is about the rows of a column: use least_samples")
+        raise OptionError("least_rows", "least_rows can be used with a column only: use least_samples")
     if rule.where and rule.column is None:
-        raise OptionError("where", "only rows of a column can be chosen by where")
+        raise OptionError("where", "where can be used with a column only")
     if rule.confidence is not None and not 0 < rule.confidence < 1:
-        raise OptionError("confidence", f"confidence is {rule.confidence}, expected a number between 0 and 1, as 0.95")
+        raise OptionError("confidence", f"confidence is {rule.confidence}, expected a number from 0 to 1, such as 0.95")
     if rule.confidence is not None and rule.column is not None and rule.worse_by_at_most is None:
-        raise OptionError("confidence", "rows have no interval of their own: bound the column of their interval's end")
+        raise OptionError("confidence", "rows have no interval: use the column that holds an end of their intervals")

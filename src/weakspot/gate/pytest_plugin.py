@@ -12,8 +12,8 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options."""
-    group = parser.getgroup("weakspot", "hold a weakspot Run to a policy")
-    group.addoption("--weakspot-run", metavar="RUN", help="folder of the Run that the given policies are held against")
+    group = parser.getgroup("weakspot", "check a weakspot Run against a policy")
+    group.addoption("--weakspot-run", metavar="RUN", help="folder of the Run to check against the given policies")
     group.addoption("--weakspot-baseline", metavar="RUN", help="the Run to compare with, instead of the policy's own")
 
 
@@ -26,7 +26,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "PolicyFil
 
 
 class PolicyFile(pytest.File):
-    """A policy, held against the Run."""
+    """A policy, checked against the Run."""
 
     def collect(self) -> Iterator["RuleItem"]:
         """A test for each rule."""
