@@ -112,5 +112,5 @@ def test_ctrl_c_ends_it_with_a_sentence(viewer):
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 0
-    assert out in ("", "Ctrl-C ends it\n"), "of which the first line was read already, or both"
+    assert out in ("", "stop it with Ctrl-C\n"), "of which the first line was read already, or both"
     assert err == "weakspot: viewer ended\n"

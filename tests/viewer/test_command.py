@@ -103,7 +103,7 @@ def test_the_address_is_printed_and_opened(weakspot, run, started, monkeypatch):
     code, out, err = weakspot("view", run, "--port", 0)
     address = out.splitlines()[0].removeprefix("viewer: ")
     assert (code, err) == (0, "weakspot: viewer ended\n")
-    assert out == f"viewer: {address}\nCtrl-C ends it\n"
+    assert out == f"viewer: {address}\nstop it with Ctrl-C\n"
     ((opened, page, mode, folder),) = started["opened"]
     assert opened.startswith("file://")
     assert f'content="0; url={address}"' in page
@@ -170,6 +170,6 @@ def test_others_are_warned_of(weakspot, run, started):
 
 def test_a_port_of_the_system_is_refused_with_a_hint():
     message = serving._why(PermissionError(13, "Permission denied"), "127.0.0.1", 80)
-    assert message == "port 80 may not be used by you: choose one above 1023 with --port"
+    assert message == "port 80 needs rights that you do not have: choose one above 1023 with --port"
     with pytest.raises(ConfigError, match="cannot listen"):
         serving.listen("\udcff", 1)

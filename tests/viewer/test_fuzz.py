@@ -145,7 +145,7 @@ def test_a_defect_of_the_viewer_is_told_to_the_terminal_alone(tmp_path, capsys, 
     monkeypatch.setattr("weakspot.viewer.overview.described", lambda reader: 1 / 0)
     answer = client.get("/api/run")
     assert answer.status_code == 500
-    assert answer.json() == {"error": "the viewer failed here, which is a defect of weakspot: its terminal says more"}
+    assert answer.json() == {"error": "the viewer failed, which is a defect of weakspot: its terminal shows the error"}
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert answer.headers["x-content-type-options"] == "nosniff"
     monkeypatch.undo()

@@ -217,7 +217,7 @@ def test_undo_goes_back_step_by_step_and_a_failed_step_does_not_count(modules):
         await undo.undo(); await undo.undo(); await undo.undo(); trail.push(value);
         return trail;
     })()"""
-    assert modules("undo.js", script) == [11, True, 0, False, True, 1, "Done again: plus 1", 101, False, 0]
+    assert modules("undo.js", script) == [11, True, 0, False, True, 1, "Redone: plus 1", 101, False, 0]
 
 
 # lists that come in blocks

@@ -326,7 +326,7 @@ def test_the_map_is_coloured_zoomed_and_moved(mapped):
     mapped.drag([(x, y), (x + 40, y), (x + 80, y + 30)])
     assert here(mapped) != view and "lasso" not in here(mapped) and "pan=1" in here(mapped)
     press_button(mapped, "Lasso")
-    for words in ("Whole map", "Closer", "Farther"):
+    for words in ("Whole map", "Zoom in", "Zoom out"):
         view = here(mapped)
         press_button(mapped, words)
         assert here(mapped) != view and "pan=1" not in here(mapped), words
@@ -344,14 +344,21 @@ def became(whole_run, address):
     for place in places[::2]:
         after[place] = False
     after[before.index(False)] = True
-    kinds = {(False, True): "broken", (True, False): "fixed", (True, True): "wrong", (False, False): "right"}
+    kinds = {(False, True): "broken", (True, False): "fixed", (True, True): "incorrect", (False, False): "correct"}
     return [kinds[pair] for pair in zip(before, after, strict=True)]
 
 
 def test_two_runs_show_what_was_fixed_and_what_was_broken(show, became):
     page = show("/compare")
-    told = page.run("[...document.querySelectorAll('[aria-label^=\"What became\"] button')].map(one => one.innerText)")
-    for kind, word in (("broken", "Broken"), ("fixed", "Fixed"), ("wrong", "Still wrong"), ("right", "Still right")):
+    told = page.run(
+        "[...document.querySelectorAll('[aria-label^=\"How the predictions\"] button')].map(one => one.innerText)"
+    )
+    for kind, word in (
+        ("broken", "Broken"),
+        ("fixed", "Fixed"),
+        ("incorrect", "Incorrect in both"),
+        ("correct", "Correct in both"),
+    ):
         assert any(word in text and text.endswith(f" {became.count(kind)}") for text in told), kind
     page.press("f")
     page.wait(f"document.querySelector('main p.quiet').textContent.startsWith('{became.count('fixed')} of')")
@@ -363,7 +370,7 @@ def test_two_runs_show_what_was_fixed_and_what_was_broken(show, became):
     page.wait("document.querySelector('dialog figcaption')?.textContent.includes('fixed')")
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
-    assert "wrong before, right after" in page.run("document.querySelector('.panel').innerText")
+    assert "incorrect before, correct after" in page.run("document.querySelector('.panel').innerText")
     assert page.run("[...document.querySelectorAll('.panel .differs th')].map(one => one.innerText)") == ["Correct"]
     links = page.run("[...document.querySelectorAll('.panel a')].map(link => link.getAttribute('href'))")
     assert links[0].startswith("/samples?split=test") and links[1].startswith("/samples?run=1&split=test")
@@ -371,7 +378,7 @@ def test_two_runs_show_what_was_fixed_and_what_was_broken(show, became):
 
 def test_in_two_runs_one_searches_sorts_and_reads_the_numbers(show):
     page = show("/compare?outcome=broken")
-    page.click("[aria-label^='What became'] button")
+    page.click("[aria-label^='How the predictions'] button")
     page.wait("document.querySelector('main p.quiet').textContent.startsWith('200 of')")
     page.press("/")
     page.type("0017")

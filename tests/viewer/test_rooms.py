@@ -200,7 +200,7 @@ class TestTwoRuns:
         told = got(client, "/api/compare", limit=500)
         before = {row["id"]: row["correct"] for row in run["causes.errors"].table.to_pylist()}
         after = {row["id"]: row["correct"] for row in Run.open(retrained_run)["causes.errors"].table.to_pylist()}
-        word = {(False, True): "fixed", (True, False): "broken", (False, False): "wrong", (True, True): "right"}
+        word = {(False, True): "fixed", (True, False): "broken", (False, False): "incorrect", (True, True): "correct"}
         expected = {name: word[before[name], after[name]] for name in before}
         assert {row["id"]: row["outcome"] for row in told["rows"]} == expected
         assert {name: list(expected.values()).count(name) for name in word.values()} == {
@@ -250,5 +250,5 @@ class TestTwoRuns:
             run.save(Finding("room.some", table=table_of(table), provenance={"data": "d"}))
             runs.append(run.folder)
         told = got(client_of(*runs), "/api/compare")
-        assert {row["id"]: row["outcome"] for row in told["rows"]} == {"x": "right", "y": "fixed"}
+        assert {row["id"]: row["outcome"] for row in told["rows"]} == {"x": "correct", "y": "fixed"}
         assert told["samples"] == [3, 3]

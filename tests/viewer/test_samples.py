@@ -115,7 +115,7 @@ def test_without_pictures_samples_stand_in_the_order_of_their_ids(tmp_path):
     assert ids(client) == ["a", "b", "c"]
     assert client.get("/api/samples").json()["pictures"]["width"] == 0
     assert client.get("/api/picture/test/0").status_code == 404
-    assert "ask for pictures" in client.get("/api/sheet/test?positions=0").json()["error"]
+    assert "add pictures to ask" in client.get("/api/sheet/test?positions=0").json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_pages(client):
         ({"filter": "score:has:1"}, "score is no text: expected is, not, below or above"),
         ({"filter": "word:below:b"}, "word is no number: expected is, not or has"),
         ({"filter": "wrong:is:maybe"}, "wrong is yes or no, not 'maybe'"),
-        ({"filter": "id:below:3"}, "ids cannot be below something"),
+        ({"filter": "id:below:3"}, "the operator below cannot be used with ids"),
         ({"sort": "scores"}, "there is no column 'scores' to sort by; did you mean 'score'?"),
         ({"split": "tset"}, "there is no split 'tset' with samples: expected one of test, train"),
         ({"limit": 501}, "limit: Input should be less than or equal to 500"),
@@ -328,5 +328,5 @@ def test_a_run_that_knows_nothing_of_samples_says_so(tmp_path):
     client = client_of(Run.create(tmp_path / "run").folder)
     answer = client.get("/api/samples")
     assert answer.status_code == 404
-    assert "knows nothing of single inputs" in answer.json()["error"]
+    assert "has no values of single inputs" in answer.json()["error"]
     assert [page["page"] for page in client.get("/api/run").json()["pages"]] == ["overview"]

@@ -140,7 +140,7 @@ def one_picture(
         raise NotThereError(f"there is no error-inducing image {index}: there are {len(causes.ids)}")
     pixels = causes.pixels(index, heat=heat)
     if pixels is None:
-        raise NotThereError("the Run keeps no pictures of its errors: examine causes with thumbnail: 64")
+        raise NotThereError("the Run has no pictures of its errors: examine causes with thumbnail: 64")
     return picture(quick_png(pixels), versioned=bool(v) and v == causes.version)
 
 

@@ -22,15 +22,15 @@ from weakspot.viewer.samples import MOST_ROWS, Split, described
 from weakspot.viewer.splits import asked, sampled_splits
 
 router = APIRouter(prefix="/api/compare")
-OUTCOMES = ("broken", "fixed", "wrong", "right", "unknown")
-"""Right before and wrong after, the other way round, wrong both times, right both times, not known of both."""
-Outcome = Literal["broken", "fixed", "wrong", "right", "unknown"]
+OUTCOMES = ("broken", "fixed", "incorrect", "correct", "unknown")
+"""Correct before and incorrect after, the other way round, incorrect both times, correct both times, unknown."""
+Outcome = Literal["broken", "fixed", "incorrect", "correct", "unknown"]
 SIDES = ("before", "after", "change")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The samples that both Runs have: where each is in either, and how the answers to it compare."""
+    """The samples that both Runs have: where each is in either, and how its predictions compare."""
 
     tables: tuple[SampleTable, SampleTable]
     places: tuple[Places, Places]
@@ -47,7 +47,7 @@ def paired(runs: tuple[RunReader, RunReader], split: str | None) -> tuple[str, P
     before, after = runs
     common = [name for name in sampled_splits(before) if name in sampled_splits(after)]
     if split is not None and split not in common:
-        raise NotThereError(f"not both Runs have samples of {split!r}: expected one of {', '.join(common) or 'none'}")
+        raise NotThereError(f"no samples of {split!r} in both Runs: expected one of {', '.join(common) or 'none'}")
     if not common:
         raise NotThereError("the Runs have no split with samples in common: ask the same questions of both models")
     name = split or common[0]
@@ -64,7 +64,7 @@ def paired(runs: tuple[RunReader, RunReader], split: str | None) -> tuple[str, P
 def two_runs(library: Library) -> tuple[RunReader, RunReader]:
     """Both Runs."""
     if len(library) < 2:
-        raise NotThereError("only one Run is shown: weakspot view RUN OTHER shows two side by side")
+        raise NotThereError("only one Run is shown: start `weakspot view RUN OTHER` to compare two")
     return library.run(0), library.run(1)
 
 
@@ -107,12 +107,13 @@ def compare(
     ] = [],  # noqa: B006 - FastAPI copies it
     search: Annotated[str, Parameter(max_length=200, description="Part of the id.")] = "",
     sort: Annotated[
-        str, Parameter(max_length=300, description="before., after. or change. and a column; with - downwards.")
+        str,
+        Parameter(max_length=300, description="before., after. or change. and a column; with - for descending."),
     ] = "",
     offset: Annotated[int, Parameter(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Parameter(ge=0, le=MOST_ROWS)] = 100,
 ) -> Response:
-    """Samples that both Runs have, with how they were answered before and after, and what is known of them."""
+    """Samples that both Runs have, with their predictions before and after, and their other values."""
     runs = two_runs(request.app.state.library)
     name, pair = paired(runs, split)
     chosen = _selected(pair, outcome, search, sort)

@@ -36,8 +36,8 @@ class Page:
 
 
 FIRST = (
-    Page("overview", "Overview", "What was asked of the model, and what was found."),
-    Page("samples", "Samples", "Every input with all that is known of it: filter, sort, search, export."),
+    Page("overview", "Overview", "The questions with their answers, and every Finding."),
+    Page("samples", "Samples", "Every input with all its values: filter, sort, search, export."),
 )
 LAST = (
     Page("findings", "Findings", "Every Finding: numbers, figures, pictures and the first rows of its table."),
@@ -69,7 +69,7 @@ def render_page(library: Library, page: Page, number: int) -> str:
     try:
         shown = shown_pages(library, library.run(number))
     except RunError:
-        shown = [BY_NAME["overview"]]  # what is wrong is told by the API
+        shown = [BY_NAME["overview"]]  # the API says what is wrong
     state = {"page": page, "pages": shown, "runs": library.names, "run": number}
     return _environment().get_template("page.html").render(**state, modules=imported_modules(page.name))
 

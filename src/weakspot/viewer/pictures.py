@@ -165,7 +165,7 @@ def one_picture(
         raise NotThereError(f"there is no sample at position {position}: the split has {len(table)}")
     pixels = kept.of(position)
     if pixels is None:
-        raise NotThereError("the Run keeps no picture of this sample: ask for pictures in weakspot.yaml")
+        raise NotThereError("the Run has no picture of this sample: add pictures to ask in weakspot.yaml")
     return picture(quick_png(pixels), versioned=bool(v) and v == kept.version)
 
 
@@ -177,7 +177,7 @@ def many_pictures(
     table, kept = sample_table(run, chosen_split(run, split)), pictures_of(run, split)
     places = read_positions(positions, len(table))
     if not kept.kept:
-        raise NotThereError("the Run keeps no pictures of this split: ask for pictures in weakspot.yaml")
+        raise NotThereError("the Run has no pictures of this split: add pictures to ask in weakspot.yaml")
     drawn = sheet([kept.of(position) for position in places], kept.height, kept.width)
     return picture(quick_png(drawn), versioned=bool(v) and v == kept.version)
 

@@ -86,7 +86,7 @@ class RunReader:
 
     def _finding(self, kind: str, name: str, read: Callable[[Path], Finding]) -> Finding:
         if name not in self._manifest["findings"]:
-            raise NotThereError(f"the Run has no Finding {name!r}; examine with the question that gives it")
+            raise NotThereError(f"the Run has no Finding {name!r}; examine with the question that makes it")
         return self.kept((kind, name), lambda: self._current(name, read))
 
     def _current(self, name: str, read: Callable[[Path], Finding]) -> Finding:

@@ -48,18 +48,18 @@ class Numbers(Response):
 
 _SAID = {"application/json": {"schema": {"type": "object", "properties": {"error": {"type": "string"}}}}}
 ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "The request cannot be meant so.", "content": _SAID},
-    403: {"description": "The token is missing, or another page asks.", "content": _SAID},
+    400: {"description": "The request makes no sense.", "content": _SAID},
+    403: {"description": "The token is missing, or the request comes from another page.", "content": _SAID},
     404: {"description": "The Run has no such thing.", "content": _SAID},
-    409: {"description": "What the Run has is damaged, or has changed.", "content": _SAID},
+    409: {"description": "Part of the Run is damaged, or has changed.", "content": _SAID},
     413: {"description": "The request is too large.", "content": _SAID},
     414: {"description": "The address is too long.", "content": _SAID},
-    422: {"description": "A parameter is not what it must be.", "content": _SAID},
+    422: {"description": "A parameter has a wrong type or value.", "content": _SAID},
 }
 """What every part of the API may answer besides."""
 NO_STORE = {"Cache-Control": "no-store"}
 FOR_GOOD = {"Cache-Control": "private, max-age=31536000, immutable"}
-_DEFECT = "the viewer failed here, which is a defect of weakspot: its terminal says more"
+_DEFECT = "the viewer failed, which is a defect of weakspot: its terminal shows the error"
 
 
 def as_json(value: Any, status: int = 200) -> Response:

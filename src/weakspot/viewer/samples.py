@@ -36,7 +36,7 @@ def asked(
         list[Annotated[str, Parameter(max_length=1000)]],
         Parameter(max_length=MOST_FILTERS, description="column:operator:value; is, not, below, above or has."),
     ] = [],  # noqa: B006 - FastAPI copies it
-    sort: Annotated[str, Parameter(max_length=300, description="A column; with - before it downwards.")] = "",
+    sort: Annotated[str, Parameter(max_length=300, description="A column; with - before it for descending.")] = "",
 ) -> Query:
     """The selection that a request describes."""
     return Query(search, tuple(filter), sort)

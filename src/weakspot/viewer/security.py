@@ -75,7 +75,7 @@ class Guard:
             return _error(414, f"the address has more than {MOST_ADDRESS} characters: ask for less at once")
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return _error(421, "this viewer does not answer to that host name: use the address that it printed")
+            return _error(421, "this viewer does not serve that host name: use the address that it printed")
         if not _own_page(headers, scope["method"], path, hosts[0]):
             return _error(403, "the request comes from another page: open the viewer by the address that it printed")
         if int_or(headers.get("content-length"), 0) > MOST_BODY:
@@ -103,7 +103,7 @@ class Guard:
 
 
 def _same(token: str, wanted: str) -> bool:
-    """How long it takes does not tell how much is right."""
+    """Takes equally long however much is correct."""
     return hmac.compare_digest(token.encode("utf-8", "replace"), wanted.encode())
 
 

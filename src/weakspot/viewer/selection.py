@@ -114,7 +114,7 @@ def _id_holds(table: SampleTable, operator: str, value: str) -> Mask:
         return same if operator == "is" else ~same
     if operator == "has":
         return _bools(pc.match_substring(table.lowered, value.lower()))
-    raise ConfigError(f"ids cannot be {operator} something: expected is, not or has")
+    raise ConfigError(f"the operator {operator} cannot be used with ids: expected is, not or has")
 
 
 def _text_has(column: SampleColumn, value: str) -> Mask:

@@ -90,7 +90,7 @@ class _Server(uvicorn.Server):
 
 
 def _ready(address: str, page: Path | None, say: Callable[[str], None], library: Library) -> None:
-    say(f"viewer: {address}\nCtrl-C ends it")
+    say(f"viewer: {address}\nstop it with Ctrl-C")
     _beside(_warm, library)
     if page is not None:
         _beside(webbrowser.open, page.as_uri())  # some systems wait for the browser to end
@@ -131,7 +131,7 @@ def _why(error: Exception, host: str, port: int) -> str:
     if code == errno.EADDRINUSE:
         return f"port {port} is taken, perhaps by another viewer: choose another with --port, or 0 for any free one"
     if code == errno.EACCES:
-        return f"port {port} may not be used by you: choose one above 1023 with --port"
+        return f"port {port} needs rights that you do not have: choose one above 1023 with --port"
     return f"cannot listen on {host!r}, port {port}: {error}; choose others with --host and --port"
 
 

@@ -74,7 +74,7 @@ def chosen_split(run: RunReader, split: str | None) -> str:
     """The split that a request names, or the first that there is."""
     sampled = sampled_splits(run)
     if not sampled:
-        raise NotThereError("the Run knows nothing of single inputs: examine with a question such as causes")
+        raise NotThereError("the Run has no values of single inputs: examine with a question such as causes")
     if split is None:
         return sampled[0]
     if split not in sampled:

@@ -1,4 +1,4 @@
-// How an image is answered: up to ten classes by a key each, more by typing, several labels or numbers in a field.
+// How an image is labelled: up to ten classes by a key each, more by typing; several labels or numbers in a field.
 
 import { element, fill } from "./dom.js";
 import { meant } from "./labels.js";
@@ -7,7 +7,7 @@ const KEYS = 10;
 const OFFERED = 8;
 
 export class AnswerPanel {
-  /** `given(text)` is told an answer; `left()` when the field is left with Escape. */
+  /** Calls `given(text)` with a label, and `left()` when the field is left with Escape. */
   constructor({ task, classes, outputs, given, left }) {
     Object.assign(this, { task, classes, outputs, given, left, at: 0 });
     this.byKey = task === "classification" && classes.length <= KEYS;
@@ -42,9 +42,9 @@ export class AnswerPanel {
   }
 
   #words() {
-    if (this.task === "classification") return "Type a class or its number; Enter takes the first that fits.";
-    if (this.task === "multilabel") return "Classes with ; between them, ; alone for none of them. Enter stores.";
-    return this.outputs === 1 ? "A number. Enter stores." : `${this.outputs} numbers with spaces between them. Enter stores.`;
+    if (this.task === "classification") return "Type a class or its number. Enter chooses the first match.";
+    if (this.task === "multilabel") return "Separate classes with a semicolon; a semicolon alone means no class. Enter saves.";
+    return this.outputs === 1 ? "Type a number. Enter saves." : `${this.outputs} numbers, separated by spaces. Enter saves.`;
   }
 
   /** What is typed at the moment: of several labels the last. */

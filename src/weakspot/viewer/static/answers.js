@@ -1,10 +1,10 @@
-// What is known of the model's answer to a sample, whichever Findings the Run has.
+// The model's prediction for a sample, from whichever Findings the Run has.
 
 import { number } from "./text.js";
 
 const known = (value) => value !== null && value !== undefined;
 
-/** The answer in a few words: `cat`, or `dog → cat` where a dog is taken for one. */
+/** The prediction in a few words: `cat`, or `dog → cat` where a dog is taken for one. */
 export function answer(listing, row) {
   const target = listing.value(row, "target");
   const given = listing.value(row, "prediction");
@@ -12,7 +12,7 @@ export function answer(listing, row) {
   return !known(target) || target === given ? number(given) : `${number(target)} → ${number(given)}`;
 }
 
-/** Whether the answer is wrong; undefined where that is not known. */
+/** Whether the prediction is incorrect; undefined where that is not known. */
 export function wrong(listing, row) {
   const correct = listing.value(row, "correct");
   if (typeof correct === "boolean") return !correct;

@@ -34,7 +34,7 @@ async function answered(path, parameters, options) {
   }
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
-  throw new ApiError(told.error ?? `${path}: answer ${response.status} instead of data`, response.status);
+  throw new ApiError(told.error ?? `${path}: HTTP status ${response.status} instead of data`, response.status);
 }
 
 let waiting = 0;

@@ -1,4 +1,4 @@
-// Two Runs side by side: the same samples before and after, and what became of them.
+// Two Runs side by side: the same samples before and after, and how their predictions changed.
 
 import { ask, askBlob, latest } from "./api.js";
 import { Blocks } from "./blocks.js";
@@ -14,11 +14,11 @@ import { link, urlState } from "./url.js";
 import { zoom } from "./zoom.js";
 
 const OUTCOMES = {
-  broken: ["✗", "Broken", "right before, wrong after"],
-  fixed: ["✓", "Fixed", "wrong before, right after"],
-  wrong: ["–", "Still wrong", "before and after"],
-  right: ["=", "Still right", "before and after"],
-  unknown: ["?", "Not known", "of both"],
+  broken: ["✗", "Broken", "correct before, incorrect after"],
+  fixed: ["✓", "Fixed", "incorrect before, correct after"],
+  incorrect: ["–", "Incorrect in both", "before and after"],
+  correct: ["=", "Correct in both", "before and after"],
+  unknown: ["?", "Unknown", "no target or no prediction"],
 };
 const SIDES = ["before", "after"];
 const state = urlState({ split: "", outcome: [], search: "", sort: "", at: 0 });
@@ -31,7 +31,7 @@ const grid = new Grid({
   label: "Samples of both Runs", cell: { width: 100, height: 150 }, draw, opened: enlarge, marked: enlarge,
   moved: (index) => (state.set({ at: index }), detail(index)), seen: (first, end) => blocks?.near(first, end),
 });
-const kinds = element("div", { class: "bar", role: "group", "aria-label": "What became of the samples" });
+const kinds = element("div", { class: "bar", role: "group", "aria-label": "How the predictions changed" });
 const search = element("input", { type: "search", placeholder: "part of the name", on: { input: () => searched() } });
 const sort = element("select", { on: { change: () => asked({ sort: sort.value }) } });
 const count = element("p", { class: "quiet", role: "status" });

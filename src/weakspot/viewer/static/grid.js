@@ -199,7 +199,7 @@ export function gridKeys(grid, group, marks) {
   const run = (event) => (grid.key(event), grid.node.focus());
   return [
     { keys: MOVES.slice(0, 4), does: "move", group, when, run },
-    { keys: MOVES.slice(4), does: "to the first, the last, a page up or down", group, when, run },
+    { keys: MOVES.slice(4), does: "go to the first or last, or a page up or down", group, when, run },
     { keys: ["Enter"], does: "enlarge", group, when, run },
     ...(marks ? [{ keys: ["Space"], does: marks, group, when, run }] : []),
   ];

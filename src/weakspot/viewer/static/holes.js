@@ -22,7 +22,7 @@ function describe(hole) {
     element("strong", {}, `Hole ${hole.number}`),
     element("span", { class: "quiet" }, hole.training_inputs
       ? `${counted(hole.training_inputs, "training input")} and no test input`
-      : "no training input either: it may not exist"),
+      : "no training input either: such inputs may not exist"),
   ];
 }
 
@@ -41,7 +41,7 @@ function nearest(hole) {
     count: hole.nearest.length, at, source: (index) => source(hole.nearest[index]),
     caption: (index) => `${hole.nearest[index].id} · distance ${number(hole.nearest[index].distance)}`,
   });
-  if (!hole.nearest.length) return element("p", { class: "quiet" }, "None is known.");
+  if (!hole.nearest.length) return element("p", { class: "quiet" }, "There are none.");
   const image = (one) => element("img", { src: source(one), alt: "" });
   const name = ({ id, position }) =>
     (position === null ? element("span", {}, id) : element("a", { href: link("samples", { split: told.split, sample: position }) }, id));
@@ -53,7 +53,7 @@ function nearest(hole) {
 async function load() {
   told = await ask("/holes");
   const at = told.holes.findIndex((hole) => hole.number === state.values.hole);
-  if (!told.holes.length) fill(detail, element("p", {}, "No hole is known: test inputs reach what training inputs show."));
+  if (!told.holes.length) fill(detail, element("p", {}, "There are no holes: test inputs reach every combination that training inputs reach."));
   chooser.node.hidden = !told.holes.length;
   chooser.show(told.holes, Math.max(0, at));
 }

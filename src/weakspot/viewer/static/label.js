@@ -58,7 +58,7 @@ async function load() {
   if (!labels.count) return;
   if (!panel) offerAnswers();
   const wanted = labels.places.get(state.values.image);
-  if (state.values.image && wanted === undefined) complain(`There is no image ${state.values.image} to label: this is the next one.`);
+  if (state.values.image && wanted === undefined) complain(`There is no image ${state.values.image} to label; the next one without a label is shown.`);
   at = wanted ?? labels.unlabelled(labels.order.at(-1)) ?? labels.order[0];
   chooser.show(labels.clusters, labels.clusterAt(at));
   show();
@@ -124,7 +124,7 @@ async function showErrors(cluster) {
 // answering
 function answer(label) {
   const name = labels.id[at];
-  if (label === null && labels.label[at] === null) return announce("There is no label to take away");
+  if (label === null && labels.label[at] === null) return announce("There is no label to remove");
   const step = change({ [name]: label }, label === null ? `${name} without a label` : `${name} is ${label}`);
   if (label !== null) goOn();
   return step;
@@ -228,8 +228,8 @@ bind([
   { keys: ["ArrowUp"], does: "previous cluster", group: "Images", run: () => chooser.step(-1) },
   { keys: ["s", "Space"], does: "skip", group: "Label", run: skip },
   { keys: ["n"], does: "next image without a label", group: "Images", run: goOn },
-  { keys: ["g"], does: "the model's prediction, and away again", group: "Label", run: () => void showPrediction() },
-  { keys: ["Backspace", "Delete"], does: "take the label away", group: "Label", run: () => void answer(null) },
+  { keys: ["g"], does: "show or hide the model's prediction", group: "Label", run: () => void showPrediction() },
+  { keys: ["Backspace", "Delete"], does: "remove the label", group: "Label", run: () => void answer(null) },
   { keys: ["Enter"], does: "enlarge", group: "Images", run: enlarge },
 ]);
 

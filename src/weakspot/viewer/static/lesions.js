@@ -33,7 +33,7 @@ const below = element("input", { type: "range", min: 0, max: 1, step: 0.01, "ari
 const limit = element("output", {});
 const kept = element("p", { id: "kept", role: "status" });
 const slider = element("div", { class: "keeping" }, element("label", {}, element("span", {}, "Keep lesions with probability below ", limit), below), kept);
-const unscored = element("p", { class: "quiet", hidden: true }, "No lesion has a probability: train a lesion model with `fit`, or `weakspot lesions fit` and `score`. Of fewer than ten true or false positives it learns ranks alone.");
+const unscored = element("p", { class: "quiet", hidden: true }, "No lesion has a probability: train a lesion model with `fit`, or `weakspot lesions fit` and `score`. With fewer than ten true or ten false positives it gives an order, but no probabilities.");
 const grid = new Grid({ label: "Lesions", cell: { width: 270, height: 58 }, gap: 6, draw, moved: (index) => jump(rows[index]), opened: (index) => jump(rows[index]) });
 
 const views = Object.fromEntries(PLANES.map((plane) => [plane, new SliceView({
@@ -57,7 +57,7 @@ const about = element("div", { class: "about-lesion" });
 const controls = element("section", { class: "controls", "aria-label": "Display" }, about,
   element("div", { class: "bar" }, sequenceField, field("Window", preset), field("Level", level), field("Width", width), dragging, truth),
   legend, element("p", { class: "quiet ends" }, element("span", {}, "0 real"), element("span", {}, "false positive 1")),
-  element("p", { class: "quiet" }, "Dashed in grey and black: dropped. Purple: true lesions. A click moves the other planes, the wheel steps through slices, the right button changes the window."));
+  element("p", { class: "quiet" }, "Dashed grey and black: dropped lesions. Purple: true lesions. Click to move the other planes to that point, turn the wheel to step through slices, drag with the right button to change the window."));
 const missing = element("p", { class: "caution", hidden: true });
 const planes = element("div", { class: "planes", hidden: true }, PLANES.map((plane) => views[plane].node), controls);
 
@@ -115,7 +115,7 @@ function draw(cell, index) {
   const row = rows[index];
   const probability = table.probability(row);
   const stays = table.kept(row, limitNow());
-  const truly = table.truth ? (table.true_positive[row] ? " · truly a lesion" : " · truly none") : "";
+  const truly = table.truth ? (table.true_positive[row] ? " · a true lesion" : " · no lesion") : "";
   const size = number(table.volume_mm3?.[row] ?? null) === "–" ? counted(table.voxels[row], "voxel") : `${number(Math.round(table.volume_mm3[row]))} mm³`;
   cell.className = `cell lesion${stays ? "" : " dropped"}${index === grid.at ? " current" : ""}`;
   cell.style.borderLeftColor = table.colour[row];
@@ -184,7 +184,7 @@ async function open(name) {
 function tell(row) {
   const lines = [["Case", table.case[row]], ["Lesion", table.lesion[row]], ["Probability of a false positive", table.probability(row) === null ? "not known" : number(table.probability(row))],
     ["Size", `${counted(table.voxels[row], "voxel")}${table.volume_mm3?.[row] ? `, ${number(table.volume_mm3[row])} mm³` : ""}`],
-    ["Truth", table.truth ? `${table.true_positive[row] ? "a lesion" : "none"}${table.adjusted_iou ? `, adjusted IoU ${number(table.adjusted_iou[row])}` : ""}` : null]];
+    ["Truth", table.truth ? `${table.true_positive[row] ? "a true lesion" : "no lesion"}${table.adjusted_iou ? `, adjusted IoU ${number(table.adjusted_iou[row])}` : ""}` : null]];
   fill(about, element("dl", { class: "facts" }, lines.filter(([, value]) => value !== null).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))));
 }
 
@@ -293,11 +293,11 @@ function toggleTruth() {
 bind([
   { keys: ["j", "n", "ArrowDown"], does: "next lesion", group: "Lesions", run: () => grid.go(grid.at + 1) },
   { keys: ["k", "p", "ArrowUp"], does: "previous lesion", group: "Lesions", run: () => grid.go(grid.at - 1) },
-  { keys: [".", "PageDown"], does: "next slice of the plane last pointed at", group: "Slices", run: () => step(1) },
-  { keys: [",", "PageUp"], does: "previous slice of it", group: "Slices", run: () => step(-1) },
+  { keys: [".", "PageDown"], does: "next slice, in the plane that the pointer was on last", group: "Slices", run: () => step(1) },
+  { keys: [",", "PageUp"], does: "previous slice, in the same plane", group: "Slices", run: () => step(-1) },
   ...PLANES.map((plane, place) => ({ keys: [String(place + 1)], does: `step through ${plane} slices`, group: "Slices", run: () => (active = plane) })),
-  { keys: ["w"], does: "dragging changes the window, or moves", group: "Display", run: toggleWindowing },
-  { keys: ["r"], does: "window as at the beginning", group: "Display", run: () => shown && autoWindow() },
+  { keys: ["w"], does: "dragging changes the window, or moves the planes", group: "Display", run: toggleWindowing },
+  { keys: ["r"], does: "reset the window", group: "Display", run: () => shown && autoWindow() },
   { keys: ["t"], does: "true lesions on and off", group: "Display", run: toggleTruth },
   { keys: ["f"], does: "choose a case", group: "Lesions", run: () => only.focus() },
   { keys: ["l"], does: "keep fewer or more lesions", group: "Lesions", run: () => below.focus() },

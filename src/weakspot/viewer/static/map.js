@@ -39,8 +39,8 @@ const numbers = element("details", {}, element("summary", {}, "Select by numbers
   element("form", { class: "bar", on: { submit: byNumbers } }, fields, element("button", {}, "Select")));
 const legend = element("div", {});
 const count = element("p", { role: "status" });
-const grid = element("a", { class: "button" }, "Look at them ", element("kbd", {}, "g"));
-const some = [button("As CSV", exported, { key: "e" }), button("Clear", clear, { key: "Esc" })];
+const grid = element("a", { class: "button" }, "Show in the grid ", element("kbd", {}, "g"));
+const some = [button("Save as CSV", exported, { key: "e" }), button("Clear", clear, { key: "Esc" })];
 const sample = element("div", {});
 const popup = element("div", { class: "hover", hidden: true }, element("img", { alt: "" }), element("span", {}));
 
@@ -50,7 +50,7 @@ page().append(
   element("div", { class: "bar" },
     field("Colour", colour),
     element("span", { class: "field", role: "group", "aria-label": "What dragging does" }, element("span", {}, "Drag"), lassoing, panning),
-    button("+", () => plane.zoom(1.5), { "aria-label": "Closer" }), button("−", () => plane.zoom(1 / 1.5), { "aria-label": "Farther" }),
+    button("+", () => plane.zoom(1.5), { "aria-label": "Zoom in" }), button("−", () => plane.zoom(1 / 1.5), { "aria-label": "Zoom out" }),
     button("Whole map", () => plane.fit()), numbers),
   element("div", { class: "surface" }, plane.node,
     element("aside", { class: "panel", tabindex: 0, "aria-label": "Legend and selection" },
@@ -209,19 +209,19 @@ const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
 const idle = () => document.activeElement === document.body;
 bind([
   ...undoKeys(undo),
-  { keys: ARROWS, does: "to the next point that way", group: "Map", when: idle, run: (event) => (plane.key(event), plane.node.focus()) },
+  { keys: ARROWS, does: "go to the next point in that direction", group: "Map", when: idle, run: (event) => (plane.key(event), plane.node.focus()) },
   { keys: ARROWS.map((key) => `Shift+${key}`), does: "move the view", group: "Map", when: idle, run: (event) => plane.key(event) },
-  { keys: ["+", "="], does: "closer", group: "Map", run: () => plane.zoom(1.5) },
-  { keys: ["-"], does: "farther", group: "Map", run: () => plane.zoom(1 / 1.5) },
-  { keys: ["0"], does: "whole map", group: "Map", run: () => plane.fit() },
-  { keys: ["Enter"], does: "enlarge the marked one", group: "Map", run: () => enlarge(plane.current) },
-  { keys: ["l"], does: "dragging draws a lasso", group: "Map", run: () => mode(false) },
-  { keys: ["m"], does: "dragging moves the map", group: "Map", run: () => mode(true) },
+  { keys: ["+", "="], does: "zoom in", group: "Map", run: () => plane.zoom(1.5) },
+  { keys: ["-"], does: "zoom out", group: "Map", run: () => plane.zoom(1 / 1.5) },
+  { keys: ["0"], does: "show the whole map", group: "Map", run: () => plane.fit() },
+  { keys: ["Enter"], does: "enlarge the marked sample", group: "Map", run: () => enlarge(plane.current) },
+  { keys: ["l"], does: "drag to draw a lasso", group: "Map", run: () => mode(false) },
+  { keys: ["m"], does: "drag to move the map", group: "Map", run: () => mode(true) },
   { keys: ["r"], does: "select by numbers", group: "Map", run: () => ((numbers.open = true), fields[0].lastChild.focus()) },
   { keys: ["c"], does: "choose the colours", group: "Map", run: () => colour.focus() },
-  { keys: ["g"], does: "look at the selected in the grid", group: "Map", run: () => grid.hidden || grid.click() },
-  { keys: ["e"], does: "selected as CSV", group: "Map", run: () => void exported() },
-  { keys: ["Escape"], does: "select nothing", group: "Map", run: () => void clear() },
+  { keys: ["g"], does: "show the selected samples in the grid", group: "Map", run: () => grid.hidden || grid.click() },
+  { keys: ["e"], does: "save the selected samples as CSV", group: "Map", run: () => void exported() },
+  { keys: ["Escape"], does: "clear the selection", group: "Map", run: () => void clear() },
 ]);
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);

@@ -58,7 +58,7 @@ async function load() {
   page().append(
     element("h1", {}, run.subject.model || run.name), known(run), ...damaged(run.damaged),
     element("h2", {}, "Questions and answers"), answers(told.answers, told.pages),
-    element("h2", {}, "Look closer"), element("ul", { class: "cards" }, told.pages.filter((one) => one.page !== "overview").map(card)),
+    element("h2", {}, "More pages"), element("ul", { class: "cards" }, told.pages.filter((one) => one.page !== "overview").map(card)),
     element("h2", {}, "All results"), ...told.findings.map(finding));
   unfold();
   addEventListener("hashchange", unfold);

@@ -1,4 +1,4 @@
-// Classes that the model may mix up, pair by pair, with the images that it mixed up.
+// Classes that the model may confuse, pair by pair, with the images that it confused.
 
 import { address, ask } from "./api.js";
 import { Chooser, chooserKeys } from "./chooser.js";
@@ -32,7 +32,7 @@ function describe(pair) {
   ].filter(Boolean).join("; ");
   return [
     element("strong", {}, `${pair.first} / ${pair.second}`),
-    element("span", { class: "quiet" }, `mixed up ${rate(pair.first_taken_for_second)} and ${rate(pair.second_taken_for_first)}`),
+    element("span", { class: "quiet" }, `confused: ${rate(pair.first_taken_for_second)} and ${rate(pair.second_taken_for_first)}`),
     marks && element("span", { class: "quiet" }, marks),
   ];
 }
@@ -53,12 +53,12 @@ const taken = (first, second) =>
 const known = (pair) => facts([
   [taken(pair.first, pair.second), rate(pair.first_taken_for_second)],
   [taken(pair.second, pair.first), rate(pair.second_taken_for_first)],
-  "distance" in pair && ["Distance of what they activate", number(pair.distance)],
+  "distance" in pair && ["Distance between their activations", number(pair.distance)],
   ["Reported as confused", pair.confused ? `yes${"certainty" in pair ? `, certainty ${percent(pair.certainty)}` : ""}` : "no"],
-  "soft_confusion" in pair && ["Probability they give each other", percent(pair.soft_confusion)],
-  "outputs_confused" in pair && ["Reported by the outputs alone", `${pair.outputs_confused ? "yes" : "no"}, place ${number(pair.soft_confusion_rank)}`],
+  "soft_confusion" in pair && ["Mean probability given to the other class", percent(pair.soft_confusion)],
+  "outputs_confused" in pair && ["Reported from the outputs alone", `${pair.outputs_confused ? "yes" : "no"}, rank ${number(pair.soft_confusion_rank)}`],
   "average_bias" in pair && ["Average bias", number(pair.average_bias)],
-  pair.worst_beside && ["Treated most unequally beside", pair.worst_beside],
+  pair.worst_beside && ["Most unequal distance to", pair.worst_beside],
 ]);
 
 function pictures(pair) {

@@ -180,7 +180,7 @@ function addFilter(text) {
 // enlarging
 function enlarge(at) {
   if (!listing?.count || overlay) return;
-  if (!listing.pictures.about.width) return announce("The Run keeps no pictures of these samples");
+  if (!listing.pictures.about.width) return announce("The Run has no pictures of these samples");
   state.set({ zoom: true });
   overlay = zoom({
     count: listing.count, at, moved: (index) => grid.go(index),
@@ -208,11 +208,11 @@ function caption(index) {
 
 bind([
   ...undoKeys(undo),
-  ...gridKeys(grid, "Samples", "select, or not"),
-  { keys: ["Shift+ArrowRight", "Shift+ArrowDown"], does: "select on the way", group: "Samples", run: () => false },
+  ...gridKeys(grid, "Samples", "select or deselect"),
+  { keys: ["Shift+ArrowRight", "Shift+ArrowDown"], does: "extend the selection", group: "Samples", run: () => false },
   { keys: ["Ctrl+a"], does: "select all that are shown", group: "Samples", run: () => void selectAll() },
-  { keys: ["Escape"], does: "select nothing", group: "Samples", run: () => void clear() },
-  { keys: ["e"], does: "selection as CSV", group: "Samples", run: () => void exported() },
+  { keys: ["Escape"], does: "clear the selection", group: "Samples", run: () => void clear() },
+  { keys: ["e"], does: "save the selection as CSV", group: "Samples", run: () => void exported() },
   { keys: ["/"], does: "search", group: "Samples", run: () => focus(filters.search) },
   { keys: ["s"], does: "choose the order", group: "Samples", run: () => focus(filters.sort) },
   { keys: ["f"], does: "add a filter", group: "Samples", run: () => focus(filters.column) },

@@ -33,7 +33,7 @@ export class Undo {
   }
 
   redo() {
-    return this.#turn(() => [this.undone, this.done, "forward", "Done again"]);
+    return this.#turn(() => [this.undone, this.done, "forward", "Redone"]);
   }
 
   #turn(ends) {
@@ -61,5 +61,5 @@ export class Undo {
 
 export const undoKeys = (undo) => [
   { keys: ["u", "Ctrl+z"], does: "undo", run: () => void undo.undo() },
-  { keys: ["Ctrl+Shift+z", "Ctrl+y"], does: "do again what was undone", run: () => void undo.redo() },
+  { keys: ["Ctrl+Shift+z", "Ctrl+y"], does: "redo", run: () => void undo.redo() },
 ];

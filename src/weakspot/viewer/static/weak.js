@@ -46,12 +46,12 @@ function enlarge(at) {
 async function load() {
   told = await ask("/weak");
   const at = told.strips.findIndex(({ id }) => id === state.values.id);
-  if (!told.strips.length) fill(shown, element("p", { class: "quiet" }, "The Run keeps no strips of neighbours."));
+  if (!told.strips.length) fill(shown, element("p", { class: "quiet" }, "The Run has no pictures of neighbours."));
   chooser.node.hidden = !told.strips.length;
   chooser.show(told.strips, Math.max(0, at));
   const rest = { split: told.split, sort: told.sort };
   fill(more,
-    told.fragile && gallery({ title: "Fragile: weak, but predicted correctly as they are", filter: told.fragile, ...rest }),
+    told.fragile && gallery({ title: "Fragile: weak, but predicted correctly when not perturbed", filter: told.fragile, ...rest }),
     told.filters.length ? gallery({ title: "All weak inputs, the weakest first", filter: told.filters, ...rest }) : null);
 }
 
