@@ -313,8 +313,9 @@ def test_show_and_report_do_not_load_torch(weakspot, project):
 def test_the_demo(weakspot, tmp_path):
     code, out, err = weakspot("demo", "--run", tmp_path / "demo")
     assert code == 0
-    assert "robustness.neighbour_accuracy" in out
-    assert out.endswith(f"report: {tmp_path / 'demo' / 'report.html'}\n")
+    answers, last = out.splitlines()[:-2], out.splitlines()[-2:]
+    assert len(answers) == 4 and answers[1].startswith("Which inputs are predicted correctly only by luck? 54 % (95 %")
+    assert last == [f"all numbers: weakspot show {tmp_path / 'demo'}", f"report: {tmp_path / 'demo' / 'report.html'}"]
     assert "600/600" in err
     run = Run.open(tmp_path / "demo")
     assert 0.5 < run["robustness.neighbour_accuracy"].summary["accuracy"].value < 0.7

@@ -22,7 +22,7 @@ from weakspot.cli.arguments import (
     RunFolder,
     takes_examination_flags,
 )
-from weakspot.cli.room_commands import answer, ask_command, asking_alone, tell
+from weakspot.cli.room_commands import answer, ask_command, asking_alone
 from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.rooms import QUESTIONS
@@ -68,8 +68,12 @@ def demo(
     """Examine a small gaze detector on simulated eyes, and write a report."""
     from weakspot.cli import session
     from weakspot.cli.demo import CONFIG
+    from weakspot.cli.printing import print_answers
 
-    tell(session.examine(CONFIG, Path.cwd(), run, silent=quiet), run, as_json=False, quiet=quiet)
+    findings = session.examine(CONFIG, Path.cwd(), run, silent=quiet)
+    if not quiet:
+        print_answers(findings)
+        typer.echo(f"all numbers: weakspot show {run}")
     report(run, quiet=quiet)
 
 

@@ -126,6 +126,16 @@ def _changes(changed: Mapping[str, float]) -> str:
     return most if share is None else f"{most}, {share:.1%} of the answers change"
 
 
+def print_answers(findings: Sequence["Finding"]) -> None:
+    """Each question with its answer in a sentence."""
+    from weakspot.report.headlines import answer, by_room
+
+    for room, of_room in by_room(findings).items():
+        answered = answer(room, of_room)
+        sentence = "".join(part.text for part in answered.sentence).replace("\u00a0", " ")
+        typer.echo(f"{answered.question} {printable(sentence)}")
+
+
 def skipped_lines(data: Mapping[str, Mapping[str, Any]], run: str, *, most: int = 3) -> list[str]:
     """For each split with samples that were left out, how many, and the first of them with the reason."""
     lines = []
