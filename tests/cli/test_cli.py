@@ -376,7 +376,7 @@ WRONG = {
     ),
     "unknown option": (
         SUBJECT + DATA + "ask: {neuron_coverage: {treshold: 1}}",
-        ":3: coverage.neuron_coverage has no option 'treshold'; did you mean 'threshold'.*it has: threshold, layers",
+        ":3: coverage.neuron_coverage has no option 'treshold'; did you mean 'threshold'.*it has: layers, .*threshold",
     ),
     "unknown criterion": (SUBJECT + DATA + "ask: {coverage: {criteria: [nx]}}", "knows no criterion or option 'nx'"),
     "unknown layer": (
