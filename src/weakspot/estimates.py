@@ -16,7 +16,7 @@ def share_estimate(count: int, total: int, about: str = "", *, confidence: float
     """A share with Wilson's interval (Wilson 1927, `wilson1927`); without a value where there is nothing to count.
 
     >>> print(share_estimate(8, 10))
-    0.8 (0.49 to 0.9433)
+    0.8 (0.4902 to 0.9433)
     """
     if not total:
         return Estimate(None, about=about)

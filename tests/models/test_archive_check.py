@@ -304,5 +304,5 @@ def test_what_is_no_archive(tmp_path, content):
 def test_another_zip_is_no_archive(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.pt2", "w") as archive:
         archive.writestr("a/b", "c")
-    with pytest.raises(ConfigError, match="or one of an old torch: export the model again"):
+    with pytest.raises(ConfigError, match="or is one of an old torch: export the model again"):
         load_exported(tmp_path / "x.pt2")

@@ -84,7 +84,8 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path):
     with pytest.raises(StopError):
         train_unet(small_net(), Stops(10), recipe=SMALL, checkpoints=tmp_path / "b")
     kept = next((tmp_path / "b").iterdir())
-    assert sorted(path.name for path in kept.iterdir()) == ["course.json", "moments.safetensors", "weights.safetensors"]
+    names = sorted(path.name for path in kept.iterdir())
+    assert names == ["course.json", "digests.json", "moments.safetensors", "weights.safetensors"]
     resumed = Stops(4)  # one epoch is left
     again = train_unet(small_net(), resumed, recipe=SMALL, checkpoints=tmp_path / "b")
     for one, other in zip(whole.state_dict().values(), again.state_dict().values(), strict=True):

@@ -75,6 +75,13 @@ def agree(run, name):
     put(run / "run.json", json.dumps(manifest).encode())
 
 
+def agree_with_files(run, name):
+    """Let the index of a Finding hold the digests of its files as they are now, and the manifest that of the index."""
+    folder = run / "findings" / name
+    files = json.loads((folder / "finding.json").read_text())["files"]
+    edited(run, name, files={file: digest_file(folder / file) for file in files})
+
+
 def edited(run, name, **entries):
     """Put other entries into a Finding's index."""
     path = run / "findings" / name / "finding.json"
@@ -349,6 +356,7 @@ def test_a_table_that_would_fill_the_memory_is_refused(small_run, tmp_path, monk
     path = run / "findings/causes.errors/table.parquet"
     path.unlink()
     parquet.write_table(pa.table({"id": pa.array(["x"] * 2_000_000).dictionary_encode()}), path)
+    agree_with_files(run, "causes.errors")
     assert path.stat().st_size < 100_000
     client = client_of(run)
     look(client)
@@ -363,6 +371,7 @@ def test_a_table_of_one_text_many_times_over_is_not_unpacked(small_run, tmp_path
     path.unlink()
     texts = pa.DictionaryArray.from_arrays(np.zeros(4000, np.int32), ["x" * 1_000_000])
     parquet.write_table(pa.table({"id": texts}), path, compression="zstd", store_schema=False)
+    agree_with_files(run, "causes.errors")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     client = client_of(run)
     look(client)
