@@ -10,6 +10,7 @@ from weakspot.cli.session import plan_for
 from weakspot.rooms import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "weakspot"
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -28,6 +29,18 @@ def test_the_modules_that_the_architecture_names_are_there():
     missing = [path for path in named if not any((ROOT / base / path).is_file() for base in ("src/weakspot", "."))]
     assert len(named) > 30
     assert not missing, f"docs/architecture.md names modules that are not there: {', '.join(missing)}"
+
+
+def test_the_architecture_names_the_module_that_defines_a_function():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`: `([A-Za-z_.]+)`", text)
+    assert len(named) > 5
+    missing = [
+        f"{name} in {path}"
+        for path, name in named
+        if not re.search(rf"^ *(?:def|class) {name.rpartition('.')[2]}\b", (PACKAGE / path).read_text(), re.MULTILINE)
+    ]
+    assert not missing, f"docs/architecture.md names what is defined elsewhere: {', '.join(missing)}"
 
 
 def test_the_architecture_tells_them_too():

@@ -1,4 +1,4 @@
-"""Root-cause clusters: error-inducing images whose heat maps are alike, as many clusters as the score's knee says.
+"""Root-cause clusters: error-inducing images whose heat maps are alike. `knees.py` chooses how many clusters.
 
 Everything here is a function of distances: no model, no images.
 """

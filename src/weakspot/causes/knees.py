@@ -1,4 +1,4 @@
-"""Where a curve bends (its knee): chooses the number of clusters."""
+"""Where a curve bends (its knee, by Kneedle): chooses the number of clusters."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The model's outputs for a few samples: are they the same twice, and the same as when it was last examined?
+"""The digest of the model's outputs for a few samples, and whether it is the same twice.
 
 A fingerprint cannot see everything that answers depend on; the answers themselves show most of the rest.
 """

@@ -1,4 +1,4 @@
-"""The case that a Run makes: claims with what supports them, thresholds, assumptions, limits, as plain values."""
+"""What a Run lets one claim: claims with what supports them, thresholds, assumptions, limits, as plain values."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Balance by bootstrap: every root cause weighs the same in training, however rare (Fahmy et al. 2021, step 6)."""
+"""Repeats images of rare root causes until all are as frequent: balance by bootstrap (Fahmy et al. 2021, step 6)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A small network that separates weak inputs from strong ones by features, with calibrated probabilities.
+"""A small network that separates weak inputs from strong ones by features: training and calibrated probabilities.
 
 After DeepRobust-W (Zhong et al. 2021, `zhong2021`), with cross-fitting: one network is trained per fold of the training
 inputs, on all other folds. Its outputs for the fold it was not trained on set the calibration and the threshold. The

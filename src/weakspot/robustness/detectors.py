@@ -1,4 +1,4 @@
-"""Training of the detectors of weak inputs, and what a trained one says: functions of columns (Zhong et al. 2021)."""
+"""Trains all detectors of weak inputs (the network: `detector_network.py`) and applies them (Zhong et al. 2021)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
