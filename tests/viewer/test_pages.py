@@ -88,7 +88,7 @@ def test_keys_are_listed_and_escape_closes_the_list(chromium, address):
     page.press("?")
     page.wait("document.querySelector('dialog.help[open]')")
     told = page.run("document.querySelector('dialog.help').innerText")
-    assert all(words in told for words in ("select, or not", "enlarge", "undo", "search"))
+    assert all(words in told for words in ("select or deselect", "enlarge", "undo", "search"))
     assert violations(page) == []
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
