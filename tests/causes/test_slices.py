@@ -105,7 +105,7 @@ def text_of(finding):
 
 def test_it_is_the_answer_of_the_room(planted):
     said = text_of(planted)
-    assert said.startswith("Causes confirmed on held-out data: 1. The first: dark (brightness < ")
+    assert said.startswith("Rules for errors confirmed on held-out data: 1. The first: dark (brightness < ")
     (first,) = worst([planted], "classification")
     assert first.title.startswith("Errors of one kind: dark (brightness") and "confirmed" in first.text
     advice = [step.text for step in next_steps([planted])]

@@ -99,7 +99,7 @@ ERROR_SLICES = Outputs(
             "of its errors is sought.",
             rank=-5,
         ),
-        Headline("Causes confirmed on held-out data: {confirmed}. The first: {first}.", rank=-4),
+        Headline("Rules for errors confirmed on held-out data: {confirmed}. The first: {first}.", rank=-4),
         Headline(
             "No cause of the {errors} errors is confirmed. A confusion is: {first_confusion}.",
             rank=-3,
