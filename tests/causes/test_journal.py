@@ -3,15 +3,14 @@
 import errno
 import json
 import os
-import resource
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from tests.full_disk import files_end_at
 from weakspot.causes.journal import FILE, LabelJournal
 from weakspot.causes.labelling import (
     LABELS,
@@ -36,17 +35,6 @@ def run(tmp_path):
     arrays = {"task": np.array("classification"), "classes": np.array(["cat", "dog"]), "outputs": np.array(2)}
     made.save(Finding(name="causes.unsafe", table=table_of(table), arrays=arrays))
     return made
-
-
-@contextmanager
-def files_no_larger_than(size):
-    """As on a full disk: what lies beyond is not written, and the write that begins there fails."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_the_last_word_counts_and_what_stood_before_is_told(run):
@@ -157,7 +145,7 @@ def test_on_a_full_disk_a_label_is_refused_and_the_others_stay(run):
     labels.change({"a": "cat"})
     before = (run.folder / FILE).read_bytes()
     for room in (0, 1, 20):  # part of the line fits, or nothing of it
-        with files_no_larger_than(len(before) + room):
+        with files_end_at(len(before) + room):
             with pytest.raises(RunError, match=r"cannot write .*labels.jsonl: .*check free space"):
                 labels.change({"b": "dog"})
             assert labels.by_id() == {"a": "cat"}

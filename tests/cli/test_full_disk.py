@@ -2,16 +2,15 @@
 
 import errno
 import os
-import resource
 import shutil
 import sys
-from contextlib import contextmanager
 
 import pytest
 import torch
 from torch import nn
 
 from tests.cli.damaging import KINDS, MODULE, make_all, write_config
+from tests.full_disk import files_end_at
 from weakspot.core.errors import RunError
 from weakspot.repair.checkpoints import Checkpoint, TrainingProgress, save_weights
 
@@ -24,17 +23,6 @@ COMMANDS = {
     "label": ("causes", "label", "labelled", "--import", "labels.csv"),
 }
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-
-
-@contextmanager
-def files_end_at(size):
-    """No file grows beyond so many bytes, whoever writes it and in which language."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,10 @@ from safetensors.torch import load_file
 
 from tests.cli.damaging import make_all
 from tests.cli.test_causes import small
-from tests.cli.test_full_disk import FULL, check_refused, contents, files_end_at
+from tests.cli.test_full_disk import FULL, check_refused, contents
 from tests.cli.test_hostile import CALL
 from tests.cli.test_retraining import FEW, labelled
+from tests.full_disk import files_end_at
 
 __all__ = ["labelled", "small"]
 RETRAIN = ("--repeats", 1, *FEW[2:])

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from tests.cli.test_full_disk import files_end_at
+from tests.full_disk import files_end_at
 from weakspot.core.errors import ConfigError
 from weakspot.data import cache, digits, images, phantom
 

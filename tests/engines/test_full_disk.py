@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.test_full_disk import files_end_at
 from tests.core.helpers import Keep
 from tests.engines.helpers import HOW, AtOneInput, samples
 from tests.engines.test_worker import prepared, worker
+from tests.full_disk import files_end_at
 from weakspot import Subject
 from weakspot.core.errors import RunError
 from weakspot.core.examine import finish, run_shard

@@ -400,3 +400,9 @@ def test_cases_of_different_shapes_need_no_option(subject, tmp_path, on_bad_samp
 def test_a_batch_of_cases_of_different_shapes_is_refused(subject, tmp_path):
     with pytest.raises(DataError, match=r"case c has shape .*cannot share a batch; use batches of 1"):
         examine(subject, differing(tmp_path), [Lesions(looks=2)], execution=ExecutionOptions(batch_size=4))
+
+
+def test_a_first_case_of_another_shape_is_refused(subject, tmp_path):
+    cases = Subset(differing(tmp_path), [2, 0, 1])
+    with pytest.raises(DataError, match=r"the first sample has shape .*cannot share a batch; use batches of 1"):
+        examine(subject, cases, [Lesions(looks=2)], execution=ExecutionOptions(batch_size=3))

@@ -97,11 +97,11 @@ def places(content, key):
     return found
 
 
-class EvilArchives:
-    """Draws one altered archive after the other; what they try is to leave something in the folder `marks`."""
+class Evil:
+    """Draws one file after the other; what they try is to leave something in the folder `marks`."""
 
-    def __init__(self, honest: bytes, marks: Path, seed: int):
-        self.members, self.marks, self.random, self.number = members_of(honest), marks, Random(seed), 0
+    def __init__(self, marks: Path, seed: int):
+        self.marks, self.random, self.number = marks, Random(seed), 0
 
     @classmethod
     def kinds(cls) -> list[str]:
@@ -111,11 +111,26 @@ class EvilArchives:
         """(kind, suffix, content), every kind as often as the others."""
         for number in range(count):
             self.number, kind = number, kinds[number % len(kinds)]
-            yield kind, ".pt2", getattr(self, f"with_{kind}")()
+            yield kind, *self.file(kind)
+
+    def file(self, kind: str):
+        """Suffix and content."""
+        return getattr(self, f"with_{kind}")()
 
     @property
     def mark(self) -> Path:
         return self.marks / f"mark{self.number}"
+
+
+class EvilArchives(Evil):
+    """Altered archives."""
+
+    def __init__(self, honest: bytes, marks: Path, seed: int):
+        super().__init__(marks, seed)
+        self.members = members_of(honest)
+
+    def file(self, kind: str):
+        return ".pt2", super().file(kind)
 
     @property
     def code(self) -> str:

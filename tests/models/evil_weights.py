@@ -8,12 +8,11 @@ import struct
 import tarfile
 import zipfile
 from pathlib import Path
-from random import Random
 
 import torch
 from safetensors.torch import save
 
-from tests.models.evil_archives import Touches, members_of, zipped
+from tests.models.evil_archives import Evil, Touches, members_of, zipped
 
 HONEST = {"a.weight": torch.ones(3, 2), "a.bias": torch.zeros(3)}
 
@@ -28,24 +27,11 @@ class Calls:
         return self._call
 
 
-class EvilWeights:
-    """Draws one file after the other; what they try is to leave something in the folder `marks`."""
-
-    def __init__(self, marks: Path, seed: int):
-        self.marks, self.random, self.number = marks, Random(seed), 0
-
-    @classmethod
-    def kinds(cls) -> list[str]:
-        return sorted(name.removeprefix("with_") for name in dir(cls) if name.startswith("with_"))
-
-    def drawn(self, kinds, count: int):
-        """(kind, suffix, content), every kind as often as the others."""
-        for number in range(count):
-            self.number, kind = number, kinds[number % len(kinds)]
-            yield kind, *getattr(self, f"with_{kind}")()
+class EvilWeights(Evil):
+    """Files of weights."""
 
     def evil(self):
-        mark = str(self.marks / f"mark{self.number}")
+        mark = str(self.mark)
         call = self.random.choice(
             (Touches(mark), Calls(os.mkdir, mark), Calls(os.system, f"mkdir {mark}"), Calls(torch.save, 1, mark),
              Calls(eval, f"open({mark!r}, 'w')"), Calls(torch.load, mark),

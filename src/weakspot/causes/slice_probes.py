@@ -20,7 +20,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
-from weakspot.core.rows import RowTable
+from weakspot.core.rows import RowTable, id_order
 from weakspot.data.image_measures import MEASURES, image_measures, measurable
 from weakspot.slices import SliceData, SliceSearch, chance_corrected_agreement, first_half, ranked_slices
 
@@ -102,9 +102,8 @@ class ErrorSlices(Probe):
 
     def _examined(self, rows: RowTable) -> tuple[ExaminedImages, NDArray[np.int64] | None]:
         """All images in the order of their ids, and the group of each."""
-        names = np.asarray(rows.ids, dtype=np.str_)
-        order = np.argsort(names, kind="stable")
-        ids = names[order]
+        order = id_order(rows.ids)
+        ids = np.asarray(rows.ids, dtype=np.str_)[order]
         metadata = {name: column[order] for name, column in without_prefix(metadata_columns(rows)).items()}
         named: dict[str, NDArray[np.str_]] = {}
         if self.setting.task in NUMERIC:

@@ -64,16 +64,20 @@ def trait_table(
 
 def _check(metadata: Mapping[str, NDArray[Any]], options: TraitOptions) -> None:
     for option, names in (("angles", options.angles), ("ignore", options.ignore)):
-        unknown = [name for name in names if name not in metadata]
-        if unknown:
-            have = ", ".join(metadata) or "none"
-            raise ConfigError(
-                f"{option} names {unknown[0]!r}, and no column of the metadata is called so: "
-                f"{nearest(unknown[0], list(metadata))}there is {have}"
-            )
+        for name in names:
+            _check_column(metadata, name, option)
     texts = [name for name in options.angles if metadata[name].dtype.kind not in "biuf"]
     if texts:
         raise ConfigError(f"angles names {texts[0]!r}, which holds text: expected a column of degrees")
+
+
+def _check_column(metadata: Mapping[str, NDArray[Any]], name: str, option: str) -> None:
+    if name not in metadata:
+        have = ", ".join(metadata) or "none"
+        raise ConfigError(
+            f"{option} names {name!r}, and no column of the metadata is called so: {nearest(name, list(metadata))}"
+            f"there is {have}"
+        )
 
 
 def _metadata_trait(name: str, column: NDArray[Any], options: TraitOptions) -> Trait:
@@ -127,12 +131,7 @@ def group_numbers(metadata: Mapping[str, NDArray[Any]], group: str | None) -> ND
     """A number for each group of images that belong together; None where each stands for itself."""
     if group is None:
         return None
-    if group not in metadata:
-        have = ", ".join(metadata) or "none"
-        raise ConfigError(
-            f"group names {group!r}, and no column of the metadata is called so: {nearest(group, list(metadata))}"
-            f"there is {have}"
-        )
+    _check_column(metadata, group, "group")
     return np.asarray(np.unique(metadata[group], return_inverse=True)[1], dtype=np.int64)
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from weakspot.core.digest import canonical
-from weakspot.core.errors import SubjectError
+from weakspot.core.errors import DataError, SubjectError
 from weakspot.core.layers import Layer
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
@@ -58,7 +58,15 @@ def first_inputs(source: Source, most: int) -> Tensor:
     """A few samples, no more than `most`: as few as one where they are large."""
     one = source.read(np.arange(1)).inputs
     few = min(_SAMPLES, most, len(source.ids), max(1, _VALUES // max(1, one.numel())))
-    return one if few == 1 else source.read(np.arange(few)).inputs
+    if few == 1:
+        return one
+    more = source.read(np.arange(1, few)).inputs
+    if more.shape[1:] != one.shape[1:]:
+        raise DataError(
+            f"the first sample has shape {tuple(one.shape[1:])}, the next {tuple(more.shape[1:])}: samples of "
+            "different shapes cannot share a batch; use batches of 1"
+        )
+    return torch.cat([one, more])
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from weakspot.core.look import Look, Original
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import id_order
 from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
@@ -84,9 +85,8 @@ class WeakPlaces(NeighbourProbe):
     def finish(self) -> Finding:
         """The inputs with their coordinates, the weakest first."""
         rows = self.records.read()
-        names = np.array(rows.ids)
-        by_id = np.argsort(names)  # sums must not depend on the order of the data
-        ids, features = names[by_id], ReorderedRows(rows["features"], by_id)
+        by_id = id_order(rows.ids)  # sums must not depend on the order of the data
+        ids, features = np.array(rows.ids)[by_id], ReorderedRows(rows["features"], by_id)
         predictions, target = (np.asarray(rows[name])[by_id] for name in ("predictions", "target"))
         accuracy = np.asarray(rows["correct_looks"])[by_id] / (self.looks + 1)
         weak = weak_inputs(accuracy, self.threshold)
