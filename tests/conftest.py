@@ -10,11 +10,14 @@ import pytest
 import torch
 from hypothesis import settings
 
+from weakspot.core.own_process import allow_many_files
+
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
+allow_many_files()  # as the command line does: fixtures keep many Runs open
 RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex}
 """A token of these tests' own, for all their processes: Ray keeps for good what it finds when it is first loaded."""
 for name, value in RAY.items():

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.files import whole_folder
-from weakspot.core.finding import read_index
+from weakspot.core.index_checks import read_index
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.sealed import check_sealed, seal
 from weakspot.core.source import Source

@@ -23,7 +23,7 @@ from measuring import SHARED, architectures, interleaved, machine, write
 
 from robustness import NETS, QUERIES, images, tensor
 from weakspot import Subject
-from weakspot.core.allocator import keep_freed_memory
+from weakspot.core.own_process import keep_freed_memory
 from weakspot.core.tasks import predicted
 from weakspot.looks import Neighbour, Rotate, Shift
 

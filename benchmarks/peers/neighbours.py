@@ -25,8 +25,8 @@ from measuring import SHARED, architectures, interleaved, machine, ratio, write
 from PIL import Image
 
 from weakspot import Subject, examine
-from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.execution_options import ExecutionOptions
+from weakspot.core.own_process import keep_freed_memory
 from weakspot.data.sources import ArraySource
 from weakspot.looks import Neighbour, Rotate, Shift
 from weakspot.robustness import ClassRobustness, NeighbourAccuracy, VariationEffects, WeakPlaces

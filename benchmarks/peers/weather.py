@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from measuring import interleaved, machine, ratio, write
 
-from weakspot.core.allocator import keep_freed_memory
+from weakspot.core.own_process import keep_freed_memory
 from weakspot.looks import Fog, Neighbour, Rain
 
 SIZES = {(160, 320): 5.0, (120, 240): "", (224, 224): "", (32, 32): ""}

@@ -1,9 +1,11 @@
 """Findings: round trip of everything, versions, damage."""
 
+import errno
 import json
 import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pytest
 
 from weakspot.core import finding as module
 from weakspot.core.digest import digest_file
-from weakspot.core.errors import ConfigError, RunError
+from weakspot.core.errors import ConfigError, Damaged, RunError
 from weakspot.core.finding import Estimate, Finding, Picture, table_of, verify
 
 HOSTILE = [
@@ -355,3 +357,27 @@ def test_a_notebook_shows_numbers_rows_and_pictures_and_runs_no_name():
     assert shown.count("<table>") == 2 and shown.count("<tr>") == 2 + 6 and shown.count("<img ") == 3
     assert 'src="data:image/png;base64,cG5n"' in shown and 'alt="Picture &quot;0"' in shown
     assert Finding("bare")._repr_html_() == "<p><b>bare</b> </p>"
+
+
+def test_too_many_open_files_are_no_damage(saved, monkeypatch):
+    def full(path, flags, mode=0o777):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+    monkeypatch.setattr(os, "open", full)
+    for read in (Finding.load, Finding.load_head, verify):
+        with pytest.raises(RunError, match=r"may open no more files; nothing is damaged: raise the limit") as caught:
+            read(saved)
+        assert not isinstance(caught.value, Damaged)
+
+
+OPEN_FILES = Path("/proc/self/fd")
+
+
+@pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="the system does not list a process's open files")
+def test_small_arrays_of_a_loaded_finding_hold_no_file_open(tmp_path):
+    arrays = {f"a{number}": np.arange(100.0) for number in range(50)}
+    Finding("room.probe", arrays={**arrays, "large": np.zeros(1 << 20)}).save(tmp_path / "f")
+    before = len(list(OPEN_FILES.iterdir()))
+    loaded = Finding.load(tmp_path / "f")
+    assert len(list(OPEN_FILES.iterdir())) == before + 1
+    assert isinstance(loaded.arrays["large"], np.memmap) and not loaded.arrays["a0"].flags.writeable

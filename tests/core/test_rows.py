@@ -106,10 +106,11 @@ def test_not_contiguous_and_bfloat16(tmp_path):
 
 
 def test_read_rows_are_mapped_and_cannot_be_written(tmp_path):
-    rows = table(tmp_path, written(tmp_path / "a", ([0], {"x": [1.0]})))
-    assert isinstance(rows["x"], np.memmap)
-    with pytest.raises(ValueError, match="read-only"):
-        rows["x"][0] = 2
+    rows = table(tmp_path, written(tmp_path / "a", ([0], {"x": [1.0], "large": np.ones((1, 1 << 14))})))
+    assert isinstance(rows["large"], np.memmap)
+    for name in ("x", "large"):
+        with pytest.raises(ValueError, match="read-only"):
+            rows[name][0] = 2
 
 
 def test_no_records_in_some_shard(tmp_path):

@@ -23,8 +23,8 @@ from weakspot.cli.arguments import (
     takes_examination_flags,
 )
 from weakspot.cli.room_commands import answer, ask_command, asking_alone
-from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.errors import ConfigError, WeakspotError
+from weakspot.core.own_process import allow_many_files, keep_freed_memory
 from weakspot.rooms import QUESTIONS
 
 if TYPE_CHECKING:
@@ -290,6 +290,7 @@ view.register(app)
 def run() -> None:
     """The command `weakspot`: exit code 0 when all is well, 1 when a gate failed, 2 for an error."""
     keep_freed_memory()
+    allow_many_files()
     for stream in (sys.stdout, sys.stderr):  # names that the terminal cannot show are told all the same
         with suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

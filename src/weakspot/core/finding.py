@@ -5,7 +5,6 @@ The folder it is kept in is described in `docs/format.md`.
 
 import hashlib
 import io
-import re
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +20,8 @@ import numpy as np
 from weakspot.core.digest import canonical, digest_bytes, digest_file, to_json
 from weakspot.core.errors import Damaged, RunError
 from weakspot.core.files import check_own_file, whole_folder, writing
-from weakspot.core.guarded_open import map_array, read_json
-from weakspot.core.index_checks import odd_parts, read_picture
+from weakspot.core.guarded_open import let_small_go, map_array
+from weakspot.core.index_checks import check_name, odd_parts, read_index, read_picture, too_many_open
 from weakspot.core.outputs import Outputs
 from weakspot.core.sealed import changed
 
@@ -37,7 +36,6 @@ _BLOCK = 1 << 20
 _NOTEBOOK_ROWS = 5
 _NOTEBOOK_PICTURES = 3
 _NEGATED = "not "
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
@@ -148,12 +146,11 @@ class Finding:
             finding = replace(
                 head,
                 table=_read_table(folder / TABLE, index) if has_table else table,
-                arrays={name: map_array(folder / array_file(index, name), links=False) for name in index["arrays"]},
+                arrays={name: _array(folder / array_file(index, name)) for name in index["arrays"]},
                 media={key: Picture(read_picture(folder / file), text) for key, file, text in index["media"]},
             )
         except OSError as error:
-            path = folder if error.filename is None else error.filename
-            raise _damaged(folder, f"{path}: {error.strerror or error}") from error
+            raise _unreadable(folder, error) from error
         except (EOFError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise _damaged(folder, str(error)) from error
         finding.__dict__["digest"] = digest_file(folder / INDEX)
@@ -166,7 +163,9 @@ class Finding:
         try:
             head = finding_head(index)
             head.__dict__["digest"] = digest_file(folder / INDEX)
-        except (OSError, TypeError, ValueError, AttributeError, KeyError) as error:
+        except OSError as error:
+            raise _unreadable(folder, error) from error
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise _damaged(folder, str(error)) from error
         return head
 
@@ -225,23 +224,17 @@ def verify(folder: Path) -> None:
     try:
         differing = changed(folder, index["files"], besides=INDEX)
     except OSError as error:
-        raise _damaged(folder, f"{error.filename}: {error.strerror}") from error
+        raise _unreadable(folder, error) from error
     if differing:
         raise Damaged(folder, f"it was changed after it was written: {', '.join(differing)}")
 
 
+def _unreadable(folder: Path, error: OSError) -> RunError:
+    return too_many_open(error) or _damaged(folder, f"{error.filename or folder}: {error.strerror or error}")
+
+
 def _damaged(folder: Path, reason: str) -> Damaged:
     return Damaged(folder, reason, "delete that folder and examine again")
-
-
-def check_name(name: str) -> None:
-    """Names become file names, so they keep to letters, digits, '_', '-' and '.'."""
-    if not _SAFE_NAME.fullmatch(name):
-        raise RunError(f"{name!r} cannot be a name: expected letters, digits, '_', '-' and '.', not beginning with '.'")
-
-
-Upgrades = Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
-"""From an index of version n to one of version n + 1."""
 
 
 def _from_version_1(index: dict[str, Any]) -> dict[str, Any]:
@@ -251,34 +244,6 @@ def _from_version_1(index: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_version_1}
-
-
-def read_index(path: Path, expected: str, version: int, upgrades: Upgrades) -> dict[str, Any]:
-    """Read a JSON index and bring it up to `version`, refusing another format or a newer version."""
-    try:
-        index: dict[str, Any] = read_json(path, links=False)
-    except OSError as error:
-        raise RunError(f"cannot read {path}: {error.strerror}; is this a weakspot run?") from error
-    except ValueError as error:
-        raise RunError(f"{path} is damaged: {error}; restore it or examine again") from error
-    except RecursionError as error:
-        raise RunError(f"{path} is damaged: nested too deep; restore it or examine again") from error
-    if not isinstance(index, dict) or index.get("format") != expected:
-        raise RunError(f"{path} is not a {expected} file; is this a weakspot run?")
-    if not isinstance(index.get("version"), int):
-        raise RunError(f"{path} is damaged: it says no format version; restore it or examine again")
-    if index["version"] > version:
-        raise RunError(
-            f"{path} has format version {index['version']}, this weakspot reads up to {version}: upgrade weakspot"
-        )
-    for older in range(index["version"], version):
-        if older not in upgrades:
-            raise RunError(f"{path} has format version {older}, which this weakspot no longer reads: examine again")
-        try:
-            index = upgrades[older](index)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RunError(f"{path} is damaged: {error}; restore it or examine again") from error
-    return index
 
 
 def finding_index(folder: Path) -> dict[str, Any]:
@@ -346,6 +311,10 @@ def column_names(index: Mapping[str, Any], written: Sequence[str]) -> list[str]:
     """What the columns of a table are called today, given their names on the disk."""
     renamed = index.get("renamed_columns", {})
     return [str(renamed.get(name, name)).removeprefix(_NEGATED) for name in written]
+
+
+def _array(path: Path) -> np.ndarray:
+    return let_small_go(map_array(path, links=False))
 
 
 def _read_table(path: Path, index: Mapping[str, Any]) -> "pa.Table":

@@ -17,6 +17,8 @@ import numpy as np
 
 MOST_JSON_BYTES = 64 << 20
 """Of a manifest or an index: they hold words and numbers, and at most a line for each sample that was left out."""
+SMALL = 1 << 16
+"""Bytes of an array that need not stay in its file."""
 _DEEPEST = 100
 """Levels of lists and mappings in JSON: Python's own functions fail at about a thousand."""
 _PADDING = 1 << 20
@@ -117,6 +119,15 @@ def map_array(path: str | Path, *, links: bool = True) -> np.ndarray:
         raise
     except Exception as error:  # of a damaged header numpy and Python's own parser raise many kinds
         raise ValueError(str(error).strip().partition("\n")[0][:200] or "its header is damaged") from error
+
+
+def let_small_go(mapped: np.ndarray) -> np.ndarray:
+    """A small array in memory instead: each one that is mapped keeps a file open, and a process may open few."""
+    if mapped.nbytes > SMALL:
+        return mapped
+    copied = np.array(mapped)
+    copied.flags.writeable = False
+    return copied
 
 
 def memory_bytes() -> int:

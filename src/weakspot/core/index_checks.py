@@ -1,17 +1,21 @@
 """Checks the index of a Finding or Run, and pictures, before they are used: they may be made up."""
 
+import errno
+import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from weakspot.core.guarded_open import read_plain
+from weakspot.core.errors import RunError
+from weakspot.core.guarded_open import read_json, read_plain
 
 MOST_PICTURE_BYTES = 64 << 20
 MOST_PIXELS = 100_000_000
 """Of a picture: a few bytes can ask whoever shows it for any number of them."""
 _PNG_HEAD = 24
 """Bytes of a PNG up to and with its width and height."""
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _WORDS: dict[type, str] = {dict: "mapping", list: "list", str: "text", int: "whole number"}
 _PARTS: dict[str, type] = {
     "name": str, "about": str, "summary": list, "arrays": list, "media": list, "files": dict, "provenance": dict,
@@ -21,6 +25,54 @@ _OF_PROVENANCE: dict[str, type] = {
     "parameters": dict, "subject": str, "data": str, "samples": int, "execution": dict, "versions": dict,
     "skipped": dict,
 }  # fmt: skip
+Upgrades = Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
+"""From an index of version n to one of version n + 1."""
+
+
+def check_name(name: str) -> None:
+    """Names become file names, so they keep to letters, digits, '_', '-' and '.'."""
+    if not _SAFE_NAME.fullmatch(name):
+        raise RunError(f"{name!r} cannot be a name: expected letters, digits, '_', '-' and '.', not beginning with '.'")
+
+
+def read_index(path: Path, expected: str, version: int, upgrades: Upgrades) -> dict[str, Any]:
+    """Read a JSON index and bring it up to `version`, refusing another format or a newer version."""
+    try:
+        index: dict[str, Any] = read_json(path, links=False)
+    except OSError as error:
+        raise (
+            too_many_open(error) or RunError(f"cannot read {path}: {error.strerror}; is this a weakspot run?")
+        ) from error
+    except ValueError as error:
+        raise RunError(f"{path} is damaged: {error}; restore it or examine again") from error
+    except RecursionError as error:
+        raise RunError(f"{path} is damaged: nested too deep; restore it or examine again") from error
+    if not isinstance(index, dict) or index.get("format") != expected:
+        raise RunError(f"{path} is not a {expected} file; is this a weakspot run?")
+    if not isinstance(index.get("version"), int):
+        raise RunError(f"{path} is damaged: it says no format version; restore it or examine again")
+    if index["version"] > version:
+        raise RunError(
+            f"{path} has format version {index['version']}, this weakspot reads up to {version}: upgrade weakspot"
+        )
+    for older in range(index["version"], version):
+        if older not in upgrades:
+            raise RunError(f"{path} has format version {older}, which this weakspot no longer reads: examine again")
+        try:
+            index = upgrades[older](index)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"{path} is damaged: {error}; restore it or examine again") from error
+    return index
+
+
+def too_many_open(error: OSError) -> RunError | None:
+    """The error where a file cannot be opened since too many are open; None where another reason is given."""
+    if error.errno not in (errno.EMFILE, errno.ENFILE):
+        return None
+    return RunError(
+        f"cannot read {error.filename}: this process may open no more files; nothing is damaged: raise the limit, as "
+        "with `ulimit -n 65536` in the shell, and start again"
+    )
 
 
 def other_kinds(

@@ -18,7 +18,7 @@ import numpy as np
 from weakspot.core.async_copy import AsyncCopy
 from weakspot.core.errors import ProbeError
 from weakspot.core.files import writing
-from weakspot.core.guarded_open import check_plain, open_plain, read_json
+from weakspot.core.guarded_open import check_plain, let_small_go, open_plain, read_json
 
 SAMPLE = "sample"
 _BLOCK = 1 << 20
@@ -138,7 +138,7 @@ def map_column(path: Path, column: ColumnType, count: int) -> np.ndarray:
     if count == 0 or column.record_bytes == 0:
         return np.zeros(shape, dtype=column.dtype)
     check_plain(path, links=False)
-    return np.memmap(path, dtype=column.dtype, mode="r", shape=shape)
+    return let_small_go(np.memmap(path, dtype=column.dtype, mode="r", shape=shape))
 
 
 def id_order(ids: Sequence[str]) -> np.ndarray:

@@ -11,9 +11,9 @@ from typing import Any
 
 from weakspot.core.errors import Damaged, RunBusy, RunError
 from weakspot.core.files import make_folder, tidy, write_text, writing
-from weakspot.core.finding import Finding, check_name, read_index, verify
+from weakspot.core.finding import Finding, verify
 from weakspot.core.guarded_open import open_plain
-from weakspot.core.index_checks import other_kinds
+from weakspot.core.index_checks import check_name, other_kinds, read_index
 
 FORMAT = "weakspot-run"
 VERSION = 1

@@ -17,12 +17,12 @@ from typing import Any
 
 import torch
 
-from weakspot.core.allocator import keep_freed_memory
 from weakspot.core.engine import peak_memory
 from weakspot.core.errors import SubjectError
 from weakspot.core.examine import run_shard
 from weakspot.core.files import remove_folder
 from weakspot.core.job import Job, Shard, versions
+from weakspot.core.own_process import allow_many_files, keep_freed_memory
 from weakspot.core.sample_check import CheckedSource
 from weakspot.core.subject import Subject
 from weakspot.core.user_code import with_frames
@@ -121,6 +121,7 @@ class Worker:
 
     def __init__(self, device: str):
         keep_freed_memory()  # the process is the worker's own
+        allow_many_files()
         self._threads, self._device = 1, device
         self._lock, self._any = threading.Lock(), threading.Event()
         self._news, self._kept = News(), News()

@@ -6,7 +6,7 @@ from pathlib import Path
 from weakspot.core.digest import digest_file
 from weakspot.core.errors import RunError
 from weakspot.core.files import check_own_file
-from weakspot.core.finding import check_name
+from weakspot.core.index_checks import check_name
 from weakspot.core.run import MANIFEST, Run
 from weakspot.gate.policy import PolicyRule, read_policy
 

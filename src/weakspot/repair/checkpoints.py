@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from weakspot.core.errors import RunError
 from weakspot.core.files import whole_file, whole_folder, writing
-from weakspot.core.finding import read_index
 from weakspot.core.guarded_open import check_plain
+from weakspot.core.index_checks import read_index
 from weakspot.core.sealed import check_sealed, seal
 
 FORMAT = "weakspot-training"

@@ -8,8 +8,9 @@ from threading import Lock, RLock
 from typing import Any, TypeVar
 
 from weakspot.core.errors import RunError
-from weakspot.core.finding import TABLE, Finding, check_name, column_names, finding_index, verify
+from weakspot.core.finding import TABLE, Finding, column_names, finding_index, verify
 from weakspot.core.guarded_open import open_plain
+from weakspot.core.index_checks import check_name
 from weakspot.core.run import MANIFEST, Run
 
 T = TypeVar("T")
