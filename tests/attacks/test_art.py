@@ -1,12 +1,17 @@
 """Beside the adversarial robustness toolbox (ART): the same sets, or better ones at an equal budget."""
 
+import tempfile
+
 import numpy as np
 import pytest
 import torch
 
 from weakspot.attacks import bim, carlini_wagner, distortion, fgsm, jsma
+from weakspot.core.environment import environment
 
-evasion = pytest.importorskip("art.attacks.evasion", reason="adversarial-robustness-toolbox is not installed")
+# ART writes a configuration into the home folder on its first import, and breaks where two processes do so at once
+with tempfile.TemporaryDirectory() as home, environment("HOME", home):
+    evasion = pytest.importorskip("art.attacks.evasion", reason="adversarial-robustness-toolbox is not installed")
 BOUNDS = (0.0, 1.0)
 
 
