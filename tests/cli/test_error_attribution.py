@@ -111,7 +111,7 @@ def test_a_defect_of_weakspot_shows_its_trace_back(own, monkeypatch, capsys):
     def defect(path):
         raise AssertionError("a defect")
 
-    monkeypatch.setattr("weakspot.cli.config.read_config", defect)
+    monkeypatch.setattr("weakspot.asking.config.read_config", defect)
     monkeypatch.setattr(sys, "argv", ["weakspot", "examine", str(own.file)])
     # called from a test, which is none of weakspot's files: what matters is that no frame below is the user's
     monkeypatch.setattr("weakspot.cli.error_attribution.is_user_code", lambda file: False)
@@ -173,7 +173,7 @@ def test_harmful_class_names_and_ids_are_printed_as_they_are(weakspot, own, caps
 
 
 def test_markup_in_the_name_of_what_runs_is_not_interpreted(capsys):
-    from weakspot.cli.progress import Bar
+    from weakspot.asking.progress import Bar
 
     bar = Bar()
     bar.begin("[red]test[/red]: 1 question", total=2)
@@ -183,7 +183,7 @@ def test_markup_in_the_name_of_what_runs_is_not_interpreted(capsys):
 
 
 def test_what_is_told_before_a_pass_begins_is_one_line(capsys):
-    from weakspot.cli.progress import Bar
+    from weakspot.asking.progress import Bar
 
     Bar().tell("something [red]long[/red] " + "word " * 60)
     (line,) = capsys.readouterr().err.splitlines()
@@ -221,7 +221,7 @@ def test_a_file_that_ends_too_early_is_no_ctrl_c(weakspot, monkeypatch, tmp_path
     def ended(*arguments):
         raise EOFError("No data left in file")
 
-    monkeypatch.setattr("weakspot.cli.config.read_config", ended)
+    monkeypatch.setattr("weakspot.asking.config.read_config", ended)
     (tmp_path / "weakspot.yaml").write_text("{}")
     code, _, err = weakspot("examine", tmp_path / "weakspot.yaml")
     assert code == 2 and "EOFError: No data left in file" in err

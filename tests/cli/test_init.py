@@ -14,8 +14,8 @@ from torch.export import Dim, export, save
 
 from tests.models.evil_archives import members_of, places, zipped
 from tests.models.nets import net
-from weakspot.cli.config import read_config
-from weakspot.cli.loading import load
+from weakspot.asking.config import read_config
+from weakspot.asking.loading import load
 from weakspot.core.run import Run
 
 NETS = """

@@ -119,7 +119,7 @@ def test_interrupted_it_goes_on_and_ends_with_the_same_weights(weakspot, labelle
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("weakspot.cli.progress.Bar.advance", interrupt)
+        patch.setattr("weakspot.asking.progress.Bar.advance", interrupt)
         code, _, err = weakspot("causes", "retrain", file, *FEW)
     assert code == 130
     assert "stopped; the same command resumes from here" in err

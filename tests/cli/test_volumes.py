@@ -9,8 +9,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from tests.data.niftis import data_set
-from weakspot.cli.config import read_config
-from weakspot.cli.loading import load
+from weakspot.asking.config import read_config
+from weakspot.asking.loading import load
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.data.nifti import NiftiFolder
 from weakspot.looks import Ensemble, StoredSamples

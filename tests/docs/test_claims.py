@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from weakspot.asking.session import plan_for
 from weakspot.cli.demo import CONFIG
-from weakspot.cli.session import plan_for
 from weakspot.rooms import QUESTIONS
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import typer
 from weakspot.core.execution_options import ExecutionOptions, execution_fields
 
 if TYPE_CHECKING:
-    from weakspot.cli.config import Config
+    from weakspot.asking.config import Config
 
 ConfigFile = Annotated[Path, typer.Argument(help="The file that says what to examine, usually weakspot.yaml.")]
 RunFolder = Annotated[Path, typer.Argument(help="The folder of a Run.")]

@@ -21,7 +21,7 @@ from weakspot.cli.room_commands import answer, ask_command, asking_alone, questi
 from weakspot.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from weakspot.cli.config import Config
+    from weakspot.asking.config import Config
 
 app = typer.Typer(cls=question("cluster"))
 app.command("cluster", help=asking_alone("causes"))(ask_command("causes"))
@@ -42,7 +42,7 @@ def select(
     quiet: Quiet = False,
 ) -> None:
     """Choose the unlabelled images that are worth labelling: those near the clusters of errors."""
-    from weakspot.cli.config import read_config
+    from weakspot.asking.config import read_config
 
     asked = selecting(with_settings(flags.applied(read_config(config)), "causes", settings), budget)
     answer(config, asked, flags, as_json=as_json, quiet=quiet)
@@ -102,16 +102,17 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a folder per root-cause cluster with its images and an animation, and the distances of every layer."""
+    from weakspot.asking.config import read_config
+    from weakspot.asking.progress import Bar
+    from weakspot.asking.session import nothing_half_made, run_folder
     from weakspot.causes.export import export_clusters
     from weakspot.causes.room import train_results
     from weakspot.cli import session
-    from weakspot.cli.config import read_config
-    from weakspot.cli.progress import Bar
     from weakspot.core.plan import Plan
     from weakspot.core.progress import Silent
 
     asked = with_settings(flags.applied(read_config(config)), "causes", settings)
-    target = session.run_folder(config, asked, flags.run)
+    target = run_folder(config, asked, flags.run)
     folder = output or target / "clusters"
     if folder.exists():
         raise ConfigError(f"{folder} exists already: choose another with --output, or remove it")
@@ -122,7 +123,7 @@ def export(
         steps = [step for step in planned.steps if step.key in planned.asked]
         if train and "train" in data:
             steps.append(train_results(asked.ask["causes"] or {}))
-        with session.nothing_half_made(target) as opened:
+        with nothing_half_made(target) as opened:
             progress = Silent() if quiet else Bar()
             Plan.of(steps).run(subject, data, opened, execution=asked.execution, progress=progress)
             left_out = export_clusters(opened, data["test"], folder)

@@ -1,6 +1,6 @@
 """What `weakspot demo` examines: an embedded gaze detector on eyes of a simulator, some of kinds that it never saw."""
 
-from weakspot.cli.config import Config
+from weakspot.asking.config import Config
 from weakspot.data.eye_net import CLASSES
 
 CONFIG = Config.model_validate(

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.cli.config import Config, checked_config
+from weakspot.asking.config import Config, checked_config
+from weakspot.asking.loading import Loaded, load, subject_of
 from weakspot.cli.error_attribution import user_error
 from weakspot.cli.init_template import file_text, inline, normalise_entry
-from weakspot.cli.loading import Loaded, load, subject_of
 from weakspot.core.costs import costs
 from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
 from weakspot.core.execution_options import ExecutionOptions

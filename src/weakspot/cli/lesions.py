@@ -163,10 +163,10 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write the lesions of each case as tables, label map, voxel maps and pictures, with scores if the Run has them."""
-    from weakspot.cli import session
-    from weakspot.cli.config import read_config
-    from weakspot.cli.loading import load
-    from weakspot.cli.progress import Bar
+    from weakspot.asking.config import read_config
+    from weakspot.asking.loading import load
+    from weakspot.asking.progress import Bar
+    from weakspot.asking.session import plan_for, run_folder
     from weakspot.cli.room_commands import with_settings
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
@@ -175,8 +175,8 @@ def export(
     from weakspot.lesions.probes import Lesions
 
     read = with_settings(read_config(config), "lesions", settings)
-    step = next(step for step in session.plan_for(read, config.parent, []).steps if step.probe is Lesions)
-    loaded, opened = load(read, config.parent, device=device), Run.open(session.run_folder(config, read, run))
+    step = next(step for step in plan_for(read, config.parent, []).steps if step.probe is Lesions)
+    loaded, opened = load(read, config.parent, device=device), Run.open(run_folder(config, read, run))
     source: Any = loaded.data.get(split)
     if not hasattr(source, "grid"):
         raise DataError(f"the split {split!r} holds no volumes in NIfTI files: there is no grid to write label maps on")

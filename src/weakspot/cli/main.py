@@ -136,7 +136,7 @@ def examine(
     quiet: Quiet = False,
 ) -> None:
     """Answer the questions in the file. After an interruption, the same command resumes where it stopped."""
-    from weakspot.cli.config import read_config
+    from weakspot.asking.config import read_config
 
     answer(config, flags.applied(read_config(config)), flags, probes=probe or [], as_json=as_json, quiet=quiet)
 
@@ -163,8 +163,9 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Estimate the passes, time, memory and disk of an examination, by trying a few batches."""
+    from weakspot.asking.config import read_config
+    from weakspot.asking.session import run_folder
     from weakspot.cli import session
-    from weakspot.cli.config import read_config
     from weakspot.cli.printing import cost_entry, print_costs
     from weakspot.core.costs import costs
     from weakspot.core.run import MANIFEST, Run
@@ -176,7 +177,7 @@ def plan(
     if inference_options:
         _try_inference_options(subject, next(iter(data.values())), asked.execution.batch_size, as_json=as_json)
         return
-    folder = session.run_folder(config, asked, flags.run)
+    folder = run_folder(config, asked, flags.run)
     before = Run.open(folder) if (folder / MANIFEST).exists() else None
     forecast = list(costs(planned, subject, data, before, execution=asked.execution))
     if as_json:
@@ -212,8 +213,8 @@ def layers(config: ConfigFile, device: Device = None, as_json: Json = False) -> 
 
     import numpy as np
 
-    from weakspot.cli.config import read_config
-    from weakspot.cli.loading import load
+    from weakspot.asking.config import read_config
+    from weakspot.asking.loading import load
     from weakspot.cli.printing import print_layers
 
     loaded = load(read_config(config), config.parent, device=device)
@@ -255,7 +256,7 @@ def laws(
     quiet: Quiet = False,
 ) -> None:
     """Test a probe: batch size, shards, order, engine and interruptions must not change its Finding."""
-    from weakspot.cli.loading import modules_beside
+    from weakspot.asking.loading import modules_beside
     from weakspot.laws import LAWS, check
     from weakspot.registry import find_probe
 

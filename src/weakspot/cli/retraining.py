@@ -9,7 +9,7 @@ import typer
 from weakspot.cli.arguments import ConfigFile, Device, Json, Quiet, RunOption
 
 if TYPE_CHECKING:
-    from weakspot.cli.config import Config, RetrainEntry
+    from weakspot.asking.config import Config, RetrainEntry
     from weakspot.core.run import Run
     from weakspot.core.source import Source
     from weakspot.core.subject import Subject
@@ -45,9 +45,10 @@ def retrain(
     quiet: Quiet = False,
 ) -> None:
     """Train the model further on the labelled unsafe set, and compare it with the one before and with baselines."""
+    from weakspot.asking.config import read_config
+    from weakspot.asking.loading import modules_beside
+    from weakspot.asking.session import run_folder
     from weakspot.cli import session
-    from weakspot.cli.config import read_config
-    from weakspot.cli.loading import modules_beside
     from weakspot.cli.room_commands import tell
 
     read = read_config(config)
@@ -56,7 +57,7 @@ def retrain(
         "validation": _number_or_name(validation), "train": train_function,
     }  # fmt: skip
     how = read.retrain.model_copy(update={name: value for name, value in flags.items() if value is not None})
-    target = session.run_folder(config, read, run)
+    target = run_folder(config, read, run)
     with session.resumable(), modules_beside(config.parent):
         made = _prove(
             read, config.parent, target, how, split, baselines=baselines, device=device, silent=quiet or as_json
@@ -87,8 +88,8 @@ def _prove(
     silent: bool,
 ) -> "Experiment":
     """Retrain as often as asked, and keep the Finding in the Run; after an interruption it resumes."""
-    from weakspot.cli.loading import load
-    from weakspot.cli.progress import Bar
+    from weakspot.asking.loading import load
+    from weakspot.asking.progress import Bar
     from weakspot.cli.session import tell_notes
     from weakspot.core.files import remove_folder
     from weakspot.core.progress import Silent

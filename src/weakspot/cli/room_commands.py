@@ -19,7 +19,7 @@ from weakspot.cli.arguments import (
 from weakspot.rooms import QUESTIONS
 
 if TYPE_CHECKING:
-    from weakspot.cli.config import Config
+    from weakspot.asking.config import Config
     from weakspot.core.finding import Finding
 
 
@@ -65,7 +65,7 @@ def ask_command(room: str) -> Callable[..., Any]:
         as_json: Json = False,
         quiet: Quiet = False,
     ) -> None:
-        from weakspot.cli.config import read_config
+        from weakspot.asking.config import read_config
 
         asked = with_settings(flags.applied(read_config(config)), room, settings)
         answer(config, asked, flags, as_json=as_json, quiet=quiet)
@@ -83,9 +83,10 @@ def answer(
     quiet: bool,
 ) -> None:
     """Answer what a configuration asks, and print it."""
+    from weakspot.asking.session import run_folder
     from weakspot.cli import session
 
-    target = session.run_folder(file, config, flags.run)
+    target = run_folder(file, config, flags.run)
     silent = quiet or as_json
     findings = session.examine(config, file.parent, target, limit=flags.limit, probes=probes, silent=silent)
     tell(findings, target, as_json=as_json, quiet=quiet)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weakspot.cli.config import check_plain
+from weakspot.asking.config import check_plain
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.options import OptionError, shortened
 from weakspot.registry import steps_of

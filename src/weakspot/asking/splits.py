@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
-from weakspot.cli.config import DataEntry, Kind, SubjectEntry
+from weakspot.asking.config import DataEntry, Kind, SubjectEntry
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.guarded_open import open_plain, read_lines
 from weakspot.core.source import Source

@@ -12,9 +12,9 @@ from typing import Any
 
 from torch import nn
 
-from weakspot.cli.class_order import class_order
-from weakspot.cli.config import Config, NormaliseEntry, SubjectEntry
-from weakspot.cli.splits import attacked_split, load_source
+from weakspot.asking.class_order import class_order
+from weakspot.asking.config import Config, NormaliseEntry, SubjectEntry
+from weakspot.asking.splits import attacked_split, load_source
 from weakspot.core.errors import ConfigError
 from weakspot.core.guarded_open import read_lines
 from weakspot.core.options import shortened
