@@ -135,6 +135,7 @@ def test_the_headline_is_told_from_neighbour_accuracy(request, fixture, name):
     weak = plain(in_unit(float(f"{summary['weak_share'].value:.3g}"), "share"))
     assert told.startswith(f"{weak} (95 % interval ")
     assert f"{summary['fragile'].value} of the weak inputs are predicted correctly as they are, by luck" in told
+    assert f"in every one of {summary['worst_of'].value} looks." in told
 
 
 def test_without_neighbour_accuracy_the_detectors_answer(run):
@@ -169,9 +170,10 @@ def test_two_models_are_compared_by_what_the_columns_say(findings):
     found = {one.name: one for one in compare_findings(before, before)}
     assert {name: one.higher_is_better for name, one in found.items() if one.column} == {
         "weak": False, "neighbour_accuracy": True, "diversity": True, "variation_ratio": False, "entropy": False,
-        "consistency": True, "correct": True,
+        "consistency": True, "correct": True, "correct_in_all": True,
     }  # fmt: skip
-    assert [name for name, one in found.items() if not one.column] == ["fragile", "looks_per_input", "inputs"]
+    numbers = [name for name, one in found.items() if not one.column]
+    assert numbers == ["fragile", "looks_per_input", "worst_of", "inputs"]
 
 
 OLD = {

@@ -66,6 +66,7 @@ def test_numbers_of_the_summary_are_means_of_their_columns(subject, source):
     table, means = finding.table.to_pydict(), {name: spec.mean_of for name, spec in finding.outputs.summary.items()}
     assert {name: column for name, column in means.items() if column} == {
         "weak_share": "weak", "neighbour_accuracy": "neighbour_accuracy", "accuracy": "correct",
+        "worst_case_accuracy": "correct_in_all",
     }  # fmt: skip
     for name, column in means.items():
         assert not column or finding.summary[name].value == pytest.approx(np.mean(table[column]))

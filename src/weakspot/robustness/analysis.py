@@ -97,6 +97,7 @@ def class_table(counts: np.ndarray, names: np.ndarray, threshold: float) -> dict
     shares = np.arange(counts.shape[1]) / (counts.shape[1] - 1)
     inputs, weak = counts.sum(1), (counts * weak_inputs(shares, threshold)).sum(1)
     low, high = wilson_interval(weak, inputs)
+    worst_low, worst_high = wilson_interval(counts[:, -1], inputs)
     quartiles = np.stack([quartiles_of_counts(row, shares) for row in counts])
     return {
         "class": names,
@@ -104,6 +105,9 @@ def class_table(counts: np.ndarray, names: np.ndarray, threshold: float) -> dict
         "weak_low": low,
         "weak_high": high,
         "neighbour_accuracy": (counts * shares).sum(1) / inputs,
+        "worst_case_accuracy": counts[:, -1] / inputs,
+        "worst_case_low": worst_low,
+        "worst_case_high": worst_high,
         **{f"quartile_{i + 1}": quartiles[:, i] for i in range(3)},
         "inputs": inputs,
     }

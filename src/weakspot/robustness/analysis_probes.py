@@ -114,7 +114,9 @@ class WeakPlaces(NeighbourProbe):
 
 
 class ClassRobustness(NeighbourProbe):
-    """Neighbour accuracy class by class: its quartiles, and the share of weak inputs (Zhong et al. 2021, appendix A).
+    """Neighbour accuracy class by class: its quartiles, the share of weak inputs, and the worst case over all looks.
+
+    After Zhong et al. 2021, appendix A.
 
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
@@ -149,12 +151,14 @@ class ClassRobustness(NeighbourProbe):
         counts = counts[present]
         table = class_table(counts, named_classes(present, self.setting.classes, joined="+"), self.threshold)
         order = np.lexsort((present, -table["weak_share"]))
-        weakest, strongest = order[0], order[-1]
+        weakest, strongest, worst = order[0], order[-1], order[np.argmin(table["worst_case_accuracy"][order])]
         return self.finding(
             summary={
                 "weakest_class": Estimate(str(table["class"][weakest])),
-                "weakest_share": _weak_share(table, weakest),
-                "strongest_share": _weak_share(table, strongest),
+                "weakest_share": _share(table, weakest, "weak_share", "weak"),
+                "strongest_share": _share(table, strongest, "weak_share", "weak"),
+                "worst_case_class": Estimate(str(table["class"][worst])),
+                "worst_case_accuracy": _share(table, worst, "worst_case_accuracy", "worst_case"),
                 "classes": Estimate(len(present)),
                 "inputs": Estimate(int(table["inputs"].sum())),
             },
@@ -163,8 +167,8 @@ class ClassRobustness(NeighbourProbe):
         )
 
 
-def _weak_share(table: Mapping[str, np.ndarray], row: int) -> Estimate:
-    value, low, high = (float(table[name][row]) for name in ("weak_share", "weak_low", "weak_high"))
+def _share(table: Mapping[str, np.ndarray], row: int, column: str, ends: str) -> Estimate:
+    value, low, high = (float(table[name][row]) for name in (column, f"{ends}_low", f"{ends}_high"))
     return Estimate(value, low, high, 0.95)
 
 

@@ -49,6 +49,13 @@ _NEIGHBOUR_SUMMARY = {
     "accuracy": share(
         "share of the inputs that are predicted correctly as they are", better="higher", mean_of="correct"
     ),
+    "worst_case_accuracy": share(
+        "share of the inputs that are predicted correctly in all of the first looks",
+        better="higher",
+        mean_of="correct_in_all",
+        optional=True,
+    ),
+    "worst_of": count("looks that must all be correct in the worst case, the original among them", optional=True),
     "looks_per_input": number("mean number of looks"),
     "inputs": _INPUTS,
 }
@@ -61,11 +68,18 @@ _NEIGHBOUR_COLUMNS = {
     "at_most": interval_end("highest neighbour accuracy that all looks could give", unit="share"),
     "looks_used": count("looks taken, the original included"),
     "correct_looks": count("correct looks among them", better="higher"),
+    "correct_in_all": flag("whether all looks of the worst case are correct", better="higher", optional=True),
     "diversity": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
     "variation_ratio": share("share of the predictions that differ from the most frequent one", better="lower"),
     "entropy": number("entropy of the predictions; 0 where all agree", better="lower"),
     "consistency": share("share of the neighbours that are predicted as the original is", better="higher"),
     "correct": correct("whether the original is predicted correctly", optional=True),
+}
+_WORST_CASE_ARRAYS = {
+    "worst_case_looks": ArraySpec("numbers of looks", ("points",), optional=True),
+    "worst_case": ArraySpec("share of the inputs whose first so many looks are all correct", ("points",), True),
+    "worst_case_low": ArraySpec("low end of its interval", ("points",), optional=True),
+    "worst_case_high": ArraySpec("high end of its interval", ("points",), optional=True),
 }
 
 
@@ -74,6 +88,7 @@ def _neighbour_outputs(**further_columns: ValueSpec) -> Outputs:
     return Outputs(
         summary=_NEIGHBOUR_SUMMARY,
         columns={**_NEIGHBOUR_COLUMNS, **further_columns},
+        arrays=_WORST_CASE_ARRAYS,
         figures=[
             Histogram(
                 values="table.neighbour_accuracy",
@@ -81,12 +96,30 @@ def _neighbour_outputs(**further_columns: ValueSpec) -> Outputs:
                 names=("weak", "strong"),
                 x_label="neighbour accuracy",
                 caption="Neighbour accuracy of the inputs; those at or below the threshold are weak.",
-            )
+            ),
+            Curves(
+                x="worst_case_looks",
+                lines={
+                    "all looks correct": "worst_case",
+                    "95 % interval, low": "worst_case_low",
+                    "95 % interval, high": "worst_case_high",
+                },
+                x_label="looks, the original first",
+                y_label="share of the inputs",
+                y_format="percent",
+                caption="The worst case: the share of the inputs that are predicted correctly in all of so many looks.",
+            ),
         ],
         headlines=[
             Headline(
+                f"{_WEAK_SENTENCE} {{fragile}} of the weak inputs are predicted correctly as they are, by luck. "
+                "{accuracy} of the inputs are predicted correctly as they are, {worst_case_accuracy} in every one of "
+                "{worst_of} looks."
+            ),
+            Headline(
                 f"{_WEAK_SENTENCE} {{fragile}} of the weak inputs are predicted correctly as they are, by luck; the "
-                "accuracy of {accuracy} does not show this."
+                "accuracy of {accuracy} does not show this.",
+                rank=1,
             ),
             Headline(_WEAK_SENTENCE, rank=1),
         ],
@@ -166,6 +199,10 @@ CLASS_ROBUSTNESS = Outputs(
         "weakest_class": text("the class with the largest share of weak inputs"),
         "weakest_share": share("share of its inputs that are weak", better="lower"),
         "strongest_share": share("share of weak inputs of the class that has the fewest", better="lower"),
+        "worst_case_class": text("the class with the lowest worst-case accuracy", optional=True),
+        "worst_case_accuracy": share(
+            "share of its inputs that are predicted correctly in all looks", better="higher", optional=True
+        ),
         "classes": count("classes compared"),
         "inputs": _INPUTS,
     },
@@ -174,6 +211,14 @@ CLASS_ROBUSTNESS = Outputs(
         "weak_share": share("share of its inputs that are weak", better="lower"),
         **interval("the interval of that share", "weak", unit="share"),
         "neighbour_accuracy": share("mean neighbour accuracy of its inputs", better="higher"),
+        **optional(
+            {
+                "worst_case_accuracy": share(
+                    "share of its inputs that are predicted correctly in all looks", better="higher"
+                ),
+                **interval("the interval of worst-case accuracy", "worst_case", unit="share"),
+            }
+        ),
         "quartile_1": share("lower quartile of the neighbour accuracy of its inputs", better="higher"),
         "quartile_2": share("median of the neighbour accuracy of its inputs", better="higher"),
         "quartile_3": share("upper quartile of the neighbour accuracy of its inputs", better="higher"),
@@ -195,6 +240,16 @@ CLASS_ROBUSTNESS = Outputs(
             x_label="share of the inputs that are weak",
             format="percent",
             caption="Share of weak inputs of each class, with 95 % intervals.",
+        ),
+        Bars(
+            labels=("table.class",),
+            values="table.worst_case_accuracy",
+            low="table.worst_case_low",
+            high="table.worst_case_high",
+            x_label="share of the inputs that are correct in all looks",
+            format="percent",
+            caption="Worst-case accuracy of each class: the share of its inputs that are predicted correctly in the "
+            "original and in all neighbours, with 95 % intervals.",
         ),
     ],
 )

@@ -7,6 +7,7 @@ import numpy as np
 from weakspot.core.class_names import named_classes
 from weakspot.core.observation import Observation, Setting
 from weakspot.robustness.metrics import consistency, disagreement, label_set_codes
+from weakspot.robustness.worst_case import correct_in_a_row
 
 
 class BatchPredictions:
@@ -37,10 +38,11 @@ class BatchPredictions:
         return self.correct_looks[rows], self._looks_used[rows]
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The counts, the disagreement of the predictions, and whether the original is predicted correctly."""
+        """The counts, also of correct looks before the first incorrect one, and the disagreement of the predictions."""
         return {
             "correct_looks": self.correct_looks,
             "looks_used": self._looks_used,
+            "correct_in_a_row": correct_in_a_row(self.correct),
             **disagreement(self.predictions),
             "consistency": consistency(self.predictions),
             "correct": self.correct[:, 0],

@@ -22,6 +22,7 @@ from weakspot.robustness.analysis import accuracy_columns, mean_estimate
 from weakspot.robustness.finding_outputs import NEIGHBOUR_ACCURACY, NEIGHBOUR_TOLERANCE, SQUARED_ERROR
 from weakspot.robustness.metrics import squared_errors, within_tolerance
 from weakspot.robustness.predictions import BatchPredictions, named_columns, prediction_codes
+from weakspot.robustness.worst_case import known_looks, worst_case_curve, worst_case_summary
 from weakspot.statistics.sequential import StoppingRule, certain_rule, predictive_rule, wald_rule
 
 EarlyStopping = Literal["certain", "predictive", "wald", "never"]
@@ -52,6 +53,8 @@ class NeighbourAccuracy(NeighbourProbe):
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
     threshold: an input is weak if its neighbour accuracy is at or below this.
+    worst_of: how many looks, the original among them, must all be correct in the worst case; none for as many as early
+        stopping leaves known: all of them with "never".
     early_stopping: when to stop looking at an input: "certain", once no further look can change whether it is weak;
         "predictive", once all looks would change that with a probability of at most `error`; "wald", by a sequential
         probability ratio test of threshold ± 0.1; "never", so that all looks are taken.
@@ -62,6 +65,7 @@ class NeighbourAccuracy(NeighbourProbe):
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "multilabel")
     outputs = NEIGHBOUR_ACCURACY
 
+    worst_of: int | None = None
     early_stopping: EarlyStopping = "certain"
     error: float = 0.02
 
@@ -73,7 +77,11 @@ class NeighbourAccuracy(NeighbourProbe):
         if self.early_stopping not in get_args(EarlyStopping):
             choices = ", ".join(get_args(EarlyStopping))
             raise ConfigError(f"early_stopping {self.early_stopping!r} is not known: choose one of {choices}")
-        stopping_rule(self.early_stopping, self.looks + 1, self.threshold, self.error)  # refused before the pass
+        if self.worst_of is not None and not 1 <= self.worst_of <= self._known_looks:
+            raise ConfigError(
+                f"worst_of is {self.worst_of}: expected 1 to {self._known_looks}, after which early stopping may "
+                "leave an input whose looks are all correct; early_stopping 'never' takes all looks"
+            )
 
     @classmethod
     def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
@@ -91,6 +99,10 @@ class NeighbourAccuracy(NeighbourProbe):
     @cached_property
     def _rule(self) -> StoppingRule | None:
         return stopping_rule(self.early_stopping, self.looks + 1, self.threshold, self.error)
+
+    @property
+    def _known_looks(self) -> int:
+        return known_looks(self._rule, self.looks + 1)
 
     def correct(self, seen: Observation) -> np.ndarray:
         """Which samples are predicted correctly, boolean."""
@@ -125,17 +137,26 @@ class NeighbourAccuracy(NeighbourProbe):
         order = id_order(rows.ids)
         columns = {name: np.asarray(rows[name])[order] for name in rows if name != "sample"}
         correct_looks, looks_used = columns.pop("correct_looks"), columns.pop("looks_used")
+        in_a_row, worst_of = columns.pop("correct_in_a_row"), self.worst_of or self._known_looks
         rule = self._rule or certain_rule(self.looks + 1, self.threshold)
         _, weak = rule.verdicts(correct_looks, looks_used)
         table = {
             "id": np.array(rows.ids)[order],
             "weak": weak,
             **accuracy_columns(correct_looks, looks_used, self.looks + 1),
+            "correct_in_all": in_a_row >= worst_of,
             **self.named(columns),
         }
         ranked = np.lexsort((table["at_least"], table["at_most"]))  # equal ones stay in the order of the ids
-        summary = self._summary(weak, correct_looks, looks_used, columns["correct"])
-        return self.finding(summary=summary, table={name: column[ranked] for name, column in table.items()})
+        return self.finding(
+            summary={
+                **self._summary(weak, correct_looks, looks_used, columns["correct"]),
+                **worst_case_summary(table["correct_in_all"], worst_of),
+                "inputs": Estimate(len(weak)),
+            },
+            table={name: column[ranked] for name, column in table.items()},
+            arrays=worst_case_curve(in_a_row, self._known_looks),
+        )
 
     def named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The kept columns with targets and predictions by the names of their classes."""
@@ -152,7 +173,6 @@ class NeighbourAccuracy(NeighbourProbe):
             **mean,
             "accuracy": share_of(correct),
             "looks_per_input": Estimate(float(looks_used.mean()), about=f"mean number of looks, of {self.looks + 1}"),
-            "inputs": Estimate(len(weak)),
         }
 
 
@@ -194,6 +214,7 @@ class NeighbourTolerance(NeighbourAccuracy):
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
     threshold: an input is weak if its neighbour accuracy is at or below this.
+    worst_of: how many looks must all be correct in the worst case; as in `NeighbourAccuracy`.
     early_stopping: when to stop looking at an input; as in `NeighbourAccuracy`.
     error: the error rate of "predictive" and "wald".
     seed: of the random variations; any neighbour can be made again from it and the input's id.
