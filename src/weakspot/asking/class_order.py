@@ -14,7 +14,8 @@ def class_order(
 ) -> tuple[tuple[str, ...] | None, list[str]]:
     """The classes that the model names in its order, where nobody else does, and what the user should know.
 
-    entry: `classes` of the file. of_splits: the names that each split has, in its own order.
+    entry: `classes` of the file.
+    of_splits: the names that each split has, in its own order.
     """
     if entry is not None and not isinstance(entry, int):
         return None, _against_names(subject)

@@ -36,11 +36,13 @@ def carlini_wagner(
     g = Z_y − max_{i≠y} Z_i for the class y to leave, or (`targeted`) max_{i≠t} Z_i − Z_t for the class t to reach; κ is
     `confidence`. Adam goes `iterations` steps downhill for each of `search_steps` values of c, which grow tenfold until
     the answer turns and are narrowed down by bisection after that. Of all x′ whose answer has turned the nearest is
-    kept; a sample without one stays as it is. `restart`: each c begins at x, as in the paper, not where the last one
-    ended, which does better with few iterations. `abort_early`: a sample whose objective no longer falls waits for the
-    next c.
+    kept; a sample without one stays as it is.
 
-    inputs (samples, …); classes (samples,); `forward` gives logits Z.
+    forward: gives logits Z.
+    inputs: shape (samples, …).
+    classes: shape (samples,).
+    restart: each c begins at x, as in the paper, not where the last one ended, which does better with few iterations.
+    abort_early: a sample whose objective no longer falls waits for the next c.
     """
     aim = Aim(forward, classes, targeted, confidence)
     with torch.no_grad():

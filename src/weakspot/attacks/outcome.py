@@ -40,7 +40,7 @@ class Outcome:
     """One row per sample of an attacked set, in its order.
 
     columns: `l0`, `l2`, `linf`; for classes and labels `before` (the answer was as the attack wants without it) and
-    `success` (it is now); for numbers and maps `loss_before` and `loss_after`.
+        `success` (it is now); for numbers and maps `loss_before` and `loss_after`.
     """
 
     ids: Sequence[str]

@@ -156,7 +156,7 @@ class RunLabels:
         """Set labels, None to take one away, and say what stood there before; on disk when this returns.
 
         expected: what stands there to the caller's knowledge; where somebody else has changed it meanwhile, nothing is
-        set, and `LabelsDiffer` says what there is.
+            set, and `LabelsDiffer` says what there is.
         """
         before: dict[str, str | None] = {}
 

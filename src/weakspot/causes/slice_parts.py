@@ -24,8 +24,9 @@ _NAMED = 3
 class ExaminedImages:
     """What is known of all images, in the order of their ids.
 
-    wrong: whether each is predicted incorrectly. kinds: what was predicted in place of what. labels: the number of its
-    label, where there are classes.
+    wrong: whether each is predicted incorrectly.
+    kinds: what was predicted in place of what.
+    labels: the number of its label, where there are classes.
     """
 
     ids: NDArray[np.str_]

@@ -45,7 +45,9 @@ def trait_table(
 ) -> TraitTable:
     """Metadata, image measures, label and prediction as traits.
 
-    metadata: columns by their name. measures: by theirs. named: "target" and "prediction" by name, where there are any.
+    metadata: columns by their name.
+    measures: by theirs.
+    named: "target" and "prediction" by name, where there are any.
     """
     _check(metadata, options)
     left_out = {

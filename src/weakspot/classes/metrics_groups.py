@@ -53,9 +53,8 @@ class AccuracyGaps:
 def group_accuracy(correct: ArrayLike, groups: ArrayLike) -> GroupAccuracy:
     """Accuracy per group of a metadata column.
 
-    Args:
-        correct: whether each image is predicted correctly.
-        groups: name of each image's group.
+    correct: whether each image is predicted correctly.
+    groups: name of each image's group.
 
     >>> group_accuracy([True, False, True], ["man", "woman", "man"]).accuracy
     array([1., 0.])
@@ -88,7 +87,8 @@ def accuracy_gaps(accuracy: GroupAccuracy, *, confidence: float = 0.95) -> Accur
 def group_bias(distance: Floats, pairs: Whole, groups: int, *, near: Near) -> tuple[Floats, Whole]:
     """Average bias of pairs of groups over all classes, and the class with the highest bias, −1 where none counts.
 
-    distance: between groups and classes, the groups first. pairs: pairs × 2, numbers of groups.
+    distance: between groups and classes, the groups first.
+    pairs: pairs × 2, numbers of groups.
     """
     limit = limit_of(distance, near)
     average, worst = np.zeros(len(pairs)), np.full(len(pairs), -1)

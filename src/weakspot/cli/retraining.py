@@ -95,7 +95,7 @@ def _prove(
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
     from weakspot.registry import imported
-    from weakspot.repair import Recipe, run_experiment
+    from weakspot.repair import ExperimentDesign, Recipe, run_experiment
     from weakspot.repair.checkpoints import save_weights
 
     run = Run.open(target)
@@ -110,9 +110,8 @@ def _prove(
         made = run_experiment(
             subject,
             data,
+            ExperimentDesign(how.repeats, validation=_validation(how.validation, loaded.data)),
             recipe=Recipe(**recipe),
-            repeats=how.repeats,
-            validation=_validation(how.validation, loaded.data),
             train=None if how.train is None else imported(how.train),
             checkpoints=checkpoints,
             progress=Silent() if silent else Bar(),

@@ -21,10 +21,9 @@ _MEASURED = ("", "correct")
 def paired_mean_interval(before: ArrayLike, after: ArrayLike, *, confidence: float = 0.95) -> Interval:
     """Interval of the mean of after − before over the same inputs: d̄ ± t(n−1)·s/√n (Student 1908, `student1908`).
 
-    Args:
-        before: a number for each input, shape (inputs,).
-        after: the same afterwards.
-        confidence: of the interval.
+    before: a number for each input, shape (inputs,).
+    after: the same afterwards.
+    confidence: of the interval.
 
     >>> low, high = paired_mean_interval([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])
     >>> round(float(low), 3), round(float(high), 3)

@@ -36,8 +36,8 @@ def examine(
 ) -> list[Finding]:
     """Ask all probes of all samples in one pass over the data; one Finding per probe, in their order.
 
-    `work` is a folder where finished shards are kept, so that an interrupted call resumes where it stopped; without one
-    they are kept in a temporary folder.
+    work: a folder where finished shards are kept, so that an interrupted call resumes; without one they are kept in a
+        temporary folder.
     """
     check_call(subject, probes)
     if work is not None:
@@ -106,7 +106,8 @@ class Driver:
     ) -> Iterator[tuple[Finding, Path]]:
         """One pass: the Finding of each probe in their order, with the folder of its shards.
 
-        label: names the pass where progress is shown. note: keeps what the model answered, before the work begins.
+        label: names the pass where progress is shown.
+        note: keeps what the model answered, before the work begins.
         """
         device = self.engine.device(self.subject)
         with torch_threads(self.options.threads):

@@ -42,8 +42,10 @@ _NEGATED = "not "
 class Estimate:
     """One number of a summary, with its interval where chance plays a part.
 
-    `about` says in a few words what the number is; `confidence` belongs to `low` and `high`. A value of None says that
-    there is none, for instance a mean over no samples.
+    value: None where there is none, for instance a mean over no samples.
+    low, high: the interval, where there is one.
+    confidence: of the interval.
+    about: what the number is, in a few words.
     """
 
     value: float | int | str | bool | None
@@ -81,9 +83,12 @@ class Picture:
 class Finding:
     """What a probe found.
 
-    `summary`: named estimates · `table`: one row per sample, class pair, lesion … · `arrays`: numpy arrays ·
-    `media`: pictures · `outputs`: what all of these are, in which unit, and which way is better · `provenance`: model,
-    data, parameters, seeds, versions and the Findings it was built from.
+    summary: estimates by name.
+    table: one row per sample, class pair, lesion …
+    arrays: numpy arrays by name.
+    media: pictures.
+    outputs: what all of these are, in which unit, and which way is better.
+    provenance: model, data, parameters, seeds, versions and the Findings it was built from.
     """
 
     name: str

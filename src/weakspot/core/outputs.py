@@ -222,11 +222,6 @@ class Outputs:
             for name, estimate in summary.items()
         }
 
-    def columns_of_role(self, finding: "Finding", role: Role) -> list[str]:
-        """The columns of a Finding's table that have a role."""
-        names = [] if finding.table is None else finding.table.column_names
-        return [name for name in names if self.column(name).role == role]
-
     def problems(self, finding: "Finding") -> list[str]:
         """How a Finding differs from what is declared; empty where it is as declared."""
         return [*_unlike(self, finding), *_wrong_figures(self), *_wrong_sentences(self)]

@@ -38,13 +38,12 @@ def distance_surprise(
     class that no training input is predicted as, and where only x_a = x_b; 1 where x = x_a = x_b. Of training traces
     equally near the first counts.
 
-    Args:
-        train_traces: (training inputs, neurons); may be memory-mapped.
-        train_predicted: their predicted classes.
-        traces: (inputs, neurons).
-        predicted: their predicted classes.
-        leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
-            input is not compared with itself.
+    train_traces: (training inputs, neurons); may be memory-mapped.
+    train_predicted: their predicted classes.
+    traces: (inputs, neurons).
+    predicted: their predicted classes.
+    leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
+        input is not compared with itself.
 
     >>> distance_surprise([[0.0], [4.0]], [0, 1], [[1.0], [5.0]], [0, 1]).tolist()
     [0.25, 0.25]
@@ -127,13 +126,12 @@ def likelihood_surprise(
     directions in which they do vary, and what lies across is ignored, as it is for the neurons left out. A class with
     no such direction (one training input, or none) has no density: infinite. `likelihood_surprise_of` says which.
 
-    Args:
-        train_traces: (training inputs, neurons); may be memory-mapped.
-        train_predicted: their predicted classes, or None.
-        traces: (inputs, neurons).
-        predicted: their predicted classes, or None.
-        leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
-            input's own kernel is left out of its density.
+    train_traces: (training inputs, neurons); may be memory-mapped.
+    train_predicted: their predicted classes, or None.
+    traces: (inputs, neurons).
+    predicted: their predicted classes, or None.
+    leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
+        input's own kernel is left out of its density.
 
     >>> likelihood_surprise([[0.0], [2.0]], None, [[1.0], [9.0]], None).round(3).tolist()
     [1.457, 17.984]

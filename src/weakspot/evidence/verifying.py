@@ -32,8 +32,10 @@ def verify_bundle(
     Every file must have its digest, and every claim, threshold, assumption and limit is derived again from the
     Findings and the policy. That shows that a bundle is consistent, not who wrote it: a signature or a seal does.
 
-    run, baseline: where they lie now, if they were moved. seal: as it was printed when the bundle was written.
-    signers: a file of those who may have signed it, as `ssh-keygen` reads it. signer: who must have; else any of them.
+    run, baseline: where they lie now, if they were moved.
+    seal: as it was printed when the bundle was written.
+    signers: a file of those who may have signed it, as `ssh-keygen` reads it.
+    signer: who must have; else any of them.
     """
     if signer is not None and signers is None:
         raise ConfigError("to check the signer, also give the file of allowed signers (--signers)")

@@ -27,8 +27,10 @@ _BLOCK = 256
 class SliceSearch:
     """How rules are searched for.
 
-    depth: conditions in a rule at most. beam: rules that are extended at each depth. smallest: inputs that a rule must
-    hold for, and that must be left. most: rules at most.
+    depth: conditions in a rule at most.
+    beam: rules that are extended at each depth.
+    smallest: inputs that a rule must hold for, and that must be left.
+    most: rules at most.
     """
 
     depth: int = 3
@@ -70,9 +72,10 @@ def find_rules(
 ) -> list[SliceRule]:
     """Rules that hold for more errors than elsewhere, the clearest first, each beyond those before it.
 
-    traits: what is known of each input. wrong: whether it is an error. strata: a number per input, such as its class:
-    a rule without a trait of source "class" or "prediction" is compared with inputs of the same stratum, so that a
-    trait that only goes with a hard class is not taken for its reason.
+    traits: what is known of each input.
+    wrong: whether it is an error.
+    strata: a number per input, such as its class: a rule without a trait of source "class" or "prediction" is compared
+        with inputs of the same stratum, so that a trait that only goes with a hard class is not taken for its reason.
 
     A rule is taken while its gain in nats exceeds what it costs to name its conditions among all candidates. The inputs
     that it holds for are then set aside, and the next rule is found among the others.

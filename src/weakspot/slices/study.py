@@ -39,10 +39,11 @@ class ErrorRate:
 class ErrorSlice:
     """One rule with what is known of it.
 
-    members: which inputs it holds for, of all. inside, outside: the error rates where it holds and where not, both in
-    the half that it was not found on, without the inputs that an earlier rule holds for. p_value: corrected for the
-    number of rules. explained: errors among all members that no earlier rule holds for, beyond what the rate outside
-    would give.
+    members: which inputs it holds for, of all.
+    inside, outside: the error rates where it holds and where not, both in the half that it was not found on, without
+        the inputs that an earlier rule holds for.
+    p_value: corrected for the number of rules.
+    explained: errors among all members that no earlier rule holds for, beyond what the rate outside would give.
     """
 
     rule: SliceRule
@@ -63,8 +64,10 @@ class ErrorSlice:
 class SliceData:
     """The inputs that are searched; all arrays have one entry per input.
 
-    wrong: whether it is an error. found_on: the half that rules are found on. labels: a number per label, where a trait
-    is to be compared within the same label. groups: a number per group of inputs that belong together.
+    wrong: whether it is an error.
+    found_on: the half that rules are found on.
+    labels: a number per label, where a trait is to be compared within the same label.
+    groups: a number per group of inputs that belong together.
     """
 
     wrong: Flags

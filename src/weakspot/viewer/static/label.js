@@ -114,10 +114,10 @@ function enter({ number: name, places }) {
 }
 
 async function showErrors(cluster) {
-  const told = await ask(`/clusters/${cluster}`, { limit: ERRORS });
+  const response = await ask(`/clusters/${cluster}`, { limit: ERRORS });
   if (cluster !== labels.cluster[at]) return;
-  ofErrors.hidden = !told.picture || !told.members.length;
-  fill(errors, told.members.map(({ place, id }) => element("li", {}, element("img", { src: address(`/clusters/picture/${place}`), alt: `Error ${id}`, width: 56, height: 56 }))),
+  ofErrors.hidden = !response.picture || !response.members.length;
+  fill(errors, response.members.map(({ place, id }) => element("li", {}, element("img", { src: address(`/clusters/picture/${place}`), alt: `Error ${id}`, width: 56, height: 56 }))),
     element("li", {}, element("a", { href: link("clusters", { cluster }) }, "all")));
 }
 
@@ -190,8 +190,8 @@ async function showPrediction() {
   const mine = at;
   if (prediction.textContent) return fill(prediction);
   try {
-    const told = await ask(`/label/prediction/${mine}`);
-    if (mine === at) fill(prediction, "The model predicts ", element("strong", {}, told.prediction), ".");
+    const response = await ask(`/label/prediction/${mine}`);
+    if (mine === at) fill(prediction, "The model predicts ", element("strong", {}, response.prediction), ".");
   } catch (error) {
     complain(error);
   }
@@ -201,14 +201,14 @@ async function showPrediction() {
 async function imported() {
   const [given] = file.files;
   if (!given) return;
-  let told;
+  let response;
   const first = async () => {
-    told = told ? await send("PUT", "/label", { labels: told.labels, before: told.before }) : await sendFile("/label/import", given, { name: given.name });
-    apply(told.labels);
-    announce(`${counted(Object.keys(told.labels).length, "label")} read from ${given.name}`);
+    response = response ? await send("PUT", "/label", { labels: response.labels, before: response.before }) : await sendFile("/label/import", given, { name: given.name });
+    apply(response.labels);
+    announce(`${counted(Object.keys(response.labels).length, "label")} read from ${given.name}`);
   };
   file.value = "";
-  await undo.perform({ says: `labels of ${given.name}`, forward: first, back: () => store(told.before, told.labels) });
+  await undo.perform({ says: `labels of ${given.name}`, forward: first, back: () => store(response.before, response.labels) });
   show();
 }
 
