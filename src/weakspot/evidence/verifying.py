@@ -8,6 +8,7 @@ from weakspot._version import __version__
 from weakspot.core.digest import digest_bytes
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.files import check_own_file
+from weakspot.core.guarded_open import MOST_JSON_BYTES
 from weakspot.core.run import MANIFEST, Run
 from weakspot.evidence.bundle import SIGNATURE, SIGNATURES, SUMS, TEXT, Bundle, not_too_deep, sums_of
 from weakspot.evidence.covered import OF_BASELINE, POLICY, covered_digests, plain_digest
@@ -61,6 +62,8 @@ def _check_files(folder: Path) -> None:
         raise RunError(f"cannot read {folder}: {error.strerror}; is this a bundle of evidence?") from error
     for path in paths:
         check_own_file(path)
+        if path.stat().st_size > MOST_JSON_BYTES:
+            raise RunError(f"{path} has {path.stat().st_size:,} bytes, expected {MOST_JSON_BYTES:,} at most")
     if not (folder / STATEMENT).exists():
         raise RunError(f"{folder} holds no {STATEMENT}: is this a bundle of evidence?")
 
