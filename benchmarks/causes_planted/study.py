@@ -97,7 +97,7 @@ def rules(answer: Answer, wrong: dict[str, bool]) -> list[Item]:
     for row in [] if answer.finding.table is None else answer.finding.table.to_pylist():
         if row["confirmed"] and row["kind"] == "trait":
             rule = SliceRule.from_json(json.loads(row["conditions"]))
-            first = row["wrong_examples"].split(", ")
+            first = row["incorrect_examples"].split(", ")
             held = ids[rule.holds(answer.columns)].tolist()
             rest = [name for name in held if wrong[name] and name not in first]
             items.append(Item([*first, *rest], [each.trait for each in rule.conditions]))

@@ -85,7 +85,7 @@ def test_examples_are_members_wrong_and_correct(planted):
     outputs = predicts(inputs.inputs).argmax(1)
     right = dict(zip(inputs.ids, (outputs == inputs.targets).tolist(), strict=True))
     dark = dict(zip(inputs.ids, (inputs.inputs.mean((1, 2, 3)) < 0.25).tolist(), strict=True))
-    wrong, correct = row["wrong_examples"].split(", "), row["correct_examples"].split(", ")
+    wrong, correct = row["incorrect_examples"].split(", "), row["correct_examples"].split(", ")
     assert len(wrong) == len(correct) == 5
     assert not any(right[name] for name in wrong) and all(right[name] for name in correct)
     assert all(dark[name] for name in wrong + correct)

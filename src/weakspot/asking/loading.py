@@ -77,7 +77,7 @@ def load(
 
 
 def _with_sources(config: Config, folder: Path, subject: Subject) -> tuple[Subject, dict[str, Source], list[str]]:
-    """The splits as they lie there, the subject with the names of its classes, and what is worth saying about them."""
+    """The splits as they are on disk, the subject with the names of its classes, and notes for the user."""
     sources = _sources(config, folder, subject)
     if subject.task not in _WITH_NAMES:
         return subject, sources, []

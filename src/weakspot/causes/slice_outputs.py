@@ -63,7 +63,7 @@ ERROR_SLICES = Outputs(
             "contrast": text(
                 "in what the errors of the slice differ from correct images of the same classes, in words"
             ),
-            "wrong_examples": text("typical errors of the slice"),
+            "incorrect_examples": text("typical errors of the slice"),
             "correct_examples": text("images of the slice that are like them and predicted correctly"),
             "conditions": text("the rule as JSON, to be applied to other data"),
         }

@@ -110,7 +110,7 @@ def _row(
         "p_value": one.p_value,
         "confused": kinds_text(images.kinds[errors].tolist()),
         "contrast": contrast_text(images, errors, traits),
-        "wrong_examples": ", ".join(images.ids[wrong].tolist()),
+        "incorrect_examples": ", ".join(images.ids[wrong].tolist()),
         "correct_examples": ", ".join(images.ids[correct].tolist()),
         "conditions": json.dumps(one.rule.as_json(), ensure_ascii=False),
     }

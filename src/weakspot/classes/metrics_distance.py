@@ -82,8 +82,8 @@ def _distance_block(first: Floats, second: Floats) -> Floats:
 def _products(first: Real, second: Real) -> Real:
     """first · secondᵀ in strips, one thread each; of a block with itself only one half, mirrored.
 
-    The threads of a BLAS wait for each other at every step; beside other work with many threads, one product of the
-    whole was seen to take ten times as long. Strips wait for nobody.
+    The threads of a BLAS wait for each other at every step: beside other work with many threads, one product of the
+    whole took ten times as long. Strips are independent of each other.
     """
     if len(first) <= _STRIP:
         return first @ second.T

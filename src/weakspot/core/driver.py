@@ -98,7 +98,7 @@ class Driver:
         )
 
     def check_answers(self, data: Mapping[str, Source]) -> None:
-        """Ask the model again what it was asked before: what was found of another model is not used again."""
+        """Compute the outputs in the answer book again: Findings of a model that gives others are not reused."""
         self.book.check(data)
 
     def findings(
@@ -107,7 +107,7 @@ class Driver:
         """One pass: the Finding of each probe in their order, with the folder of its shards.
 
         label: names the pass where progress is shown.
-        note: keeps what the model answered, before the work begins.
+        note: keeps the outputs of the first samples, before the work begins.
         """
         device = self.engine.device(self.subject)
         with torch_threads(self.options.threads):

@@ -26,9 +26,9 @@ class Greedy:
 
 
 def greedy_order(reach: Reach, *, covered: ArrayLike | None = None, rank: ArrayLike | None = None) -> Greedy:
-    """Inputs in the order of greedy additional coverage: next comes who reaches most targets not covered yet.
+    """Inputs in the order of greedy additional coverage: the next one reaches most targets that are not covered yet.
 
-    Of equals the one with the lower rank comes first. When nobody brings anything new, the rest follow by how many
+    Of equals the one with the lower rank comes first. When no input adds anything, the rest follow by how many
     targets they reach in all, then by rank (coverage-additional and coverage-total method, Yoo and Harman 2012,
     `yoo2012`). What an input brings can only shrink, so it is counted again only when it might be next (lazy greedy,
     Minoux 1978, `minoux1978`): the order is that of plain greedy, in near-linear time, and only the gains and the

@@ -1,4 +1,4 @@
-"""The front door: `propagation` around a forward pass, and `relevance` for the whole of it."""
+"""`relevance`: forward and backward pass in one call. `propagation`: around a forward pass that you make."""
 
 from __future__ import annotations
 

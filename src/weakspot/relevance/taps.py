@@ -1,4 +1,4 @@
-"""Where in the model we are, and tensors caught on the way, through hooks that are always taken off again."""
+"""Hooks that record which module runs, and the tensors whose relevance is asked for; they are always removed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web app: what it serves, and the guard before it."""
+"""The web app: its routes, and the checks that every request passes first."""
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
