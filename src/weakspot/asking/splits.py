@@ -5,21 +5,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch.utils.data import DataLoader, Dataset
-
 from weakspot.asking.config import DataEntry, Kind, SubjectEntry
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.asking.wrapping import source_of
+from weakspot.core.errors import ConfigError
 from weakspot.core.guarded_open import open_plain, read_lines
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.data.sources import (
     ArraySource,
-    DatasetSource,
     IdxSource,
     ImageFolder,
     ImageManifest,
     ImageZip,
-    LoaderSource,
     NiftiFolder,
     WithMetadata,
     is_nifti_folder,
@@ -155,17 +152,7 @@ def _nifti(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subj
 
 
 def _function(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
-    made: Any = called(entry.path, imported(entry.path), entry.arguments)
-    if isinstance(made, DataLoader):
-        return LoaderSource(made, classes=names)
-    if isinstance(made, Dataset):
-        return DatasetSource(made, classes=names)
-    if not all(hasattr(made, name) for name in ("ids", "read", "fingerprint")):
-        raise DataError(
-            f"{entry.path} gives a {type(made).__name__}, expected a torch Dataset or DataLoader, or a source "
-            "with ids, read() and fingerprint()"
-        )
-    return made  # type: ignore[no-any-return]
+    return source_of(called(entry.path, imported(entry.path), entry.arguments), f"{entry.path} gives", names)
 
 
 _READERS: dict[Kind, Callable[[str, DataEntry, Path, Any, Subject], Source]] = {
