@@ -20,6 +20,7 @@ from weakspot.core.guarded_open import read_lines
 from weakspot.core.options import shortened
 from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
+from weakspot.data.groups import suggested_groups
 from weakspot.looks import Ensemble, SlidingWindow
 from weakspot.models import Normalise, OnnxModel, load_exported, load_weights
 from weakspot.registry import called, imported
@@ -73,7 +74,15 @@ def load(
                 with named(config, "data", split):
                     data[split] = attacked_split(entry, data, subject, sets)
     remarks = [f"{split}: {remark}" for split, source in whole.items() for remark in getattr(source, "remarks", ())]
+    remarks += [f"{split}: {_ungrouped(source)}" for split, source in whole.items() if suggested_groups(source)]
     return Loaded(subject, data, (*notes, *said, *remarks))
+
+
+def _ungrouped(source: Source) -> str:
+    return (
+        f"{suggested_groups(source)}: samples that belong together are not independent, and intervals would be too "
+        "narrow; name the column that says which do (group:)"
+    )
 
 
 def _with_sources(config: Config, folder: Path, subject: Subject) -> tuple[Subject, dict[str, Source], list[str]]:

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from weakspot.core.finding import Estimate, Finding
 
 Better = Literal["higher", "lower"]
-Role = Literal["", "id", "prediction", "target", "correct", "coordinate", "rank", "code", "interval", "metadata"]
+Role = Literal[
+    "", "id", "prediction", "target", "correct", "coordinate", "rank", "code", "interval", "metadata", "group"
+]
 """What a column is: a sample's id; the model's prediction; its target; whether that is correct; a coordinate of a
-projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data."""
+projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data; what
+the sample belongs to."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Finding
 from weakspot.core.progress import Progress
-from weakspot.core.source import Source, Subset, check_ids
+from weakspot.core.source import Source, Subset, check_ids, groups_of
 from weakspot.core.subject import Subject
 from weakspot.repair.balancing import Repeated, balanced, repeated_places
 from weakspot.repair.labelled import held_out
@@ -106,7 +106,9 @@ def run_experiment(
             better = further(sources, recipe=recipe_of_repeat, validation=judged, label=label) if sources else subject
             outcomes[method].add(_scores(better, data.test), 0 if new is None else len(new.ids))
             kept = better if method == METHODS[0] and not repeat else kept
-    finding = retraining_finding(data.test.ids, before, outcomes, data.causes, confidence=confidence)
+    finding = retraining_finding(
+        data.test.ids, before, outcomes, data.causes, groups=groups_of(data.test), confidence=confidence
+    )
     return Experiment(finding.with_provenance(**_provenance(subject, data, how, repeats, validation, train)), kept)
 
 
