@@ -13,7 +13,7 @@ TORCH_FREE = {
     f"weakspot.core.{name}"
     for name in (
         "finding", "run", "errors", "digest", "files", "guarded_open", "guarded_table", "index_checks", "outputs",
-        "figures", "sealed", "templates", "room",
+        "figures", "sealed", "templates", "room", "groups",
     )
 }  # fmt: skip
 SHARED = {"lazy", "rooms", "formatting"}
@@ -95,7 +95,8 @@ def may_import(module):
     """Which packages of weakspot a module may import; None for all."""
     room = package(module)
     if room == "core" or room == "":
-        return {"core", "kernels"} if room else set(SHARED)
+        statistics = ["statistics"] if module == "weakspot.core.grouping" else []
+        return {"core", "kernels", *statistics} if room else set(SHARED)
     if room == "kernels":
         return {"kernels"}
     if room == "statistics":

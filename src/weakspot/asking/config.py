@@ -149,6 +149,8 @@ class DataEntry(Entry):
     metadata: str | None = None
     """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
     metadata_id: str | None = None
+    group: str | None = None
+    """The column of the metadata that says which samples belong together: frames of a film, slices of a patient."""
 
     @field_validator("size")
     @classmethod

@@ -75,6 +75,7 @@ class RootCauses(Probe):
 
     tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ROOT_CAUSES
+    by_group = ("explained_clusters", "reduced_clusters")  # shares of clusters
 
     errors: Finding
     layers: Layers = "all"

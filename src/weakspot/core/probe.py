@@ -75,12 +75,15 @@ class Probe(ABC):
     split: the data it is asked about unless a step says otherwise.
     name_says_split: whether the Finding about another split than that is named after it, as in `name-train`.
     outputs: what its Finding holds: numbers, columns, arrays, figures and sentences, with units and directions.
+    by_group: numbers, and columns of ends, whose intervals `finish` takes by `setting.groups_of` where samples belong
+        together. Means of columns (`mean_of`) go by group without it; every other interval is then left out.
     """
 
     tasks: ClassVar[tuple[Task, ...]] = TASKS
     split: ClassVar[str] = "test"
     name_says_split: ClassVar[bool] = True
     outputs: ClassVar[Outputs] = Outputs()
+    by_group: ClassVar[tuple[str, ...]] = ()
     setting: Setting
 
     def __init_subclass__(cls) -> None:

@@ -33,6 +33,7 @@ class NextInputs(Footprints):
     """
 
     outputs = declared.NEXT_INPUTS
+    by_group = ("apfd_random",)
 
     covered_neurons: Finding | None = None
     covered_sections: Finding | None = None
