@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
-ROOMS = {"coverage", "robustness", "classes", "causes", "lesions"}
+ROOMS = {"performance", "coverage", "robustness", "classes", "causes", "lesions"}
 TORCH_FREE = {
     f"weakspot.core.{name}"
     for name in (

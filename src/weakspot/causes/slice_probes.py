@@ -12,7 +12,6 @@ from weakspot.causes.error_probes import (
     named_predictions,
     prediction_columns,
 )
-from weakspot.causes.parameters import metadata_columns, metadata_rows
 from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.causes.slice_parts import ExaminedImages, slice_arrays, slice_columns, slice_summary
 from weakspot.causes.slice_traits import TraitOptions, check_column, trait_table, without_prefix
@@ -22,6 +21,7 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
 from weakspot.data.image_measures import MEASURES, image_measures, measurable
+from weakspot.data.metadata_rows import metadata_columns, metadata_rows
 from weakspot.slices import SliceData, SliceSearch, chance_corrected_agreement, first_half, ranked_slices
 
 LEAST_AGREEMENT = 0.2

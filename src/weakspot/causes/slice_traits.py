@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weakspot.causes.parameters import PREFIX
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import nearest
 from weakspot.data.image_measures import MEASURES
+from weakspot.data.metadata_rows import PREFIX
 from weakspot.slices import Trait
 
 OF_ATTACKS = ("attack_success", "attack_before")
