@@ -92,7 +92,8 @@ def with_data(
 ) -> Loaded:
     """The subject with the names of its classes, its splits, and notes for the user.
 
-    classes: what was said of the classes. sources_for: reads the splits for a subject, whose classes number targets.
+    classes: what was said of the classes.
+    sources_for: reads the splits for a subject, whose classes number targets.
     place: where errors under these keys point to.
     """
     sources, said = sources_for(subject), list[str]()

@@ -30,9 +30,8 @@ class ClassScores(NamedTuple):
 def class_scores(target: ArrayLike, prediction: ArrayLike) -> ClassScores:
     """The classes in the order of their numbers, with Wilson's 95 % intervals (Wilson 1927, `wilson1927`).
 
-    Args:
-        target: class numbers, shape (inputs,).
-        prediction: the same as predicted.
+    target: class numbers, shape (inputs,).
+    prediction: the same as predicted.
 
     >>> class_scores([0, 0, 1, 1], [0, 1, 1, 1]).accuracy.tolist()
     [0.5, 1.0]
