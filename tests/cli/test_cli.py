@@ -155,7 +155,7 @@ def test_layers_given_as_a_list(weakspot, project):
     project.write(ask="coverage: {criteria: [nc, idc], nc: {layers: ['0', '2']}, idc: {layers: ['0']}}")
     code, _, err = weakspot("examine", project.file, "--json")
     assert (code, err) == (0, "")
-    assert Run.open(project.run)["coverage.neuron_coverage"].table["layer"].to_pylist() == ["0", "2"]
+    assert Run.open(project.run)["coverage.neuron_coverage"].table["layer"].to_pylist() == ["0 (activated)", "2"]
 
 
 def test_other_places_for_the_run(weakspot, project, tmp_path):

@@ -53,7 +53,7 @@ class Replays:
 def _record(forward: Forward, inputs: Tensor, recorder: Recorder) -> _Recorded:
     held_inputs, graph = inputs.clone(), torch.cuda.CUDAGraph()
     try:
-        with recorder.recording(len(inputs)) as captured, torch.cuda.graph(graph):
+        with recorder.recording(len(inputs)) as captured, torch.cuda.graph(graph), recorder.watching():
             outputs = forward(held_inputs)
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]

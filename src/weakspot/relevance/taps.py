@@ -42,7 +42,8 @@ class Taps:
         try:
             for module in self._names:
                 handles.append(module.register_forward_pre_hook(self._enter, with_kwargs=True))
-                handles.append(module.register_forward_hook(self._leave, always_call=True))
+                # first, so that others' hooks are given the tensor that goes on
+                handles.append(module.register_forward_hook(self._leave, always_call=True, prepend=True))
             yield
         finally:
             for handle in handles:
