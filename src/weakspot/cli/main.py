@@ -164,22 +164,23 @@ def plan(
 ) -> None:
     """Estimate the passes, time, memory and disk of an examination, by trying a few batches."""
     from weakspot.asking.config import read_config
-    from weakspot.asking.session import run_folder
-    from weakspot.cli import session
+    from weakspot.asking.session import prepare, run_folder
     from weakspot.cli.printing import cost_entry, print_costs
+    from weakspot.cli.session import tell_notes
     from weakspot.core.costs import costs
     from weakspot.core.run import MANIFEST, Run
 
     asked = flags.applied(read_config(config))
-    subject, data, planned = session.prepare(
-        asked, config.parent, limit=flags.limit, probes=probe or [], silent=as_json
-    )
+    loaded, planned = prepare(asked, config.parent, limit=flags.limit, probes=probe or [])
+    tell_notes(loaded, silent=as_json)
     if inference_options:
-        _try_inference_options(subject, next(iter(data.values())), asked.execution.batch_size, as_json=as_json)
+        _try_inference_options(
+            loaded.subject, next(iter(loaded.data.values())), asked.execution.batch_size, as_json=as_json
+        )
         return
     folder = run_folder(config, asked, flags.run)
     before = Run.open(folder) if (folder / MANIFEST).exists() else None
-    forecast = list(costs(planned, subject, data, before, execution=asked.execution))
+    forecast = list(costs(planned, loaded.subject, loaded.data, before, execution=asked.execution))
     if as_json:
         typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in forecast], indent=1))
     else:
