@@ -60,7 +60,7 @@ class GroupFairness(Probe):
         return Tap(self.layers, side=self.side, scaled=True)
 
     def observe(self, seen: Observation) -> None:
-        """Keep each image's neural path, its answer and its group."""
+        """Keep each image's neural path, its prediction and its group."""
         columns = {"bits": neural_path(seen, self.tap, self.threshold), **stored_columns(seen, labelled=True)}
         if self.groups is not None:
             columns["group"] = encoded(metadata_column(seen, self.groups))

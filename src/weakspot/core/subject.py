@@ -36,7 +36,7 @@ class Identity(NamedTuple):
 class Subject:
     """A model under test: an `nn.Module`, or any callable from a batch of inputs to outputs (a black box).
 
-    A black box is given tensors and may answer with a tensor or a numpy array.
+    A black box is given tensors and may return a tensor or a numpy array.
 
     task: classification, multilabel, regression, keypoints or segmentation.
     classes: their names, or how many there are.
@@ -130,7 +130,7 @@ class Subject:
         return self._known
 
     def tell_apart(self, mark: str | None) -> None:
-        """Be another model than the one of the same identity that answered otherwise; None to be that one again."""
+        """Count as another model than the one of the same identity with other outputs; None to be that one again."""
         self._mark = mark
 
     def _work_out_identity(self) -> Identity:
