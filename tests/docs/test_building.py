@@ -82,7 +82,7 @@ def citations_are_links(site):
 
 def test_every_package_has_a_page():
     found = {folder.parent.name for folder in (DOCS.parent / "src/weakspot").glob("*/__init__.py")}
-    packages = found - {"cli", "asking", "kernels"}  # nobody else calls what is in them
+    packages = found - {"cli", "kernels", "asking"}  # nobody else calls what is in them; weakspot has asking's names
     assert packages == {*EXPORTING.split(), *WITHOUT_EXPORTS}
     assert packages == {page.stem for page in DOCS.glob("api/*.rst")}
     begun = [name for name in WITHOUT_EXPORTS if hasattr(import_module(f"weakspot.{name}"), "__all__")]
