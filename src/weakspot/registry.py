@@ -18,6 +18,7 @@ STEPS = {**{room: f"weakspot.{room}.room:steps" for room in QUESTIONS}, "picture
 """What can be asked in `ask`, besides single probes."""
 BUILT_IN = {
     "weakspot.data": "Pictures",
+    "weakspot.performance": "Performance",
     "weakspot.coverage": "NeuronCoverage ActivationRanges KMultisection TopNeurons Confidence NextInputs "
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",

@@ -1,5 +1,6 @@
 """`weakspot.yaml`: what to examine, on which data, and what to ask."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions, execution_fields
 from weakspot.core.options import OptionError, described, fits, nearest, refuse_unknown, shortened
 from weakspot.core.tasks import Scores, Task
-from weakspot.yaml_file import Places, read_yaml
+from weakspot.yaml_file import Places, parse_yaml, read_yaml
 
 Kind = Literal["folder", "zip", "csv", "npz", "npy", "idx", "nifti", "function"]
 _SPLIT = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
@@ -148,6 +149,8 @@ class DataEntry(Entry):
     metadata: str | None = None
     """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
     metadata_id: str | None = None
+    group: str | None = None
+    """The column of the metadata that says which samples belong together: frames of a film, slices of a patient."""
 
     @field_validator("size")
     @classmethod
@@ -269,6 +272,15 @@ class UnusableError(ConfigError):
 def read_config(path: Path) -> Config:
     """Read and check the file."""
     return checked_config(*read_yaml(path))
+
+
+def config_of(subject: Mapping[str, Any], data: Mapping[str, Any]) -> Config:
+    """What was given elsewhere than in a file, as a configuration; its errors name no place."""
+    raw, places = parse_yaml(json.dumps({"subject": subject, "data": data}), "here")
+    try:
+        return checked_config(raw, places, kept=False)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(f"{places.of()}: ", "")) from error
 
 
 def checked_config(raw: Any, places: Places, *, kept: bool = True) -> Config:

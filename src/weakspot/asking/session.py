@@ -16,6 +16,7 @@ from weakspot.core.progress import Progress
 from weakspot.core.run import Run
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
+from weakspot.performance.room import with_performance
 from weakspot.registry import steps_for, steps_of
 
 
@@ -37,6 +38,7 @@ def prepare(
     loaded = load(config, folder, limit=limit, sets=sets)
     if not planned.steps:
         raise ConfigError("nothing is asked: name questions under ask, or a probe with --probe")
+    planned = with_performance(planned, loaded.subject)
     with named(config, "data"):
         planned.check(loaded.data)
     return loaded, planned

@@ -5,21 +5,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch.utils.data import DataLoader, Dataset
-
 from weakspot.asking.config import DataEntry, Kind, SubjectEntry
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.asking.wrapping import source_of
+from weakspot.core.errors import ConfigError
 from weakspot.core.guarded_open import open_plain, read_lines
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.data.sources import (
     ArraySource,
-    DatasetSource,
+    Grouped,
     IdxSource,
     ImageFolder,
     ImageManifest,
     ImageZip,
-    LoaderSource,
     NiftiFolder,
     WithMetadata,
     is_nifti_folder,
@@ -38,8 +36,8 @@ def load_source(split: str, entry: DataEntry, folder: Path, subject: Subject, sa
     source = _READERS[kind](split, entry, folder, names, subject)
     if entry.metadata is not None:
         options = _given(entry, delimiter="delimiter") | ({"id_column": entry.metadata_id} if entry.metadata_id else {})
-        return WithMetadata(source, folder / entry.metadata, **options)
-    return source
+        source = WithMetadata(source, folder / entry.metadata, **options)
+    return source if entry.group is None else Grouped(source, entry.group)
 
 
 def attacked_split(entry: DataEntry, data: Mapping[str, Source], subject: Subject, sets: Path | None) -> Source:
@@ -78,7 +76,7 @@ _TAKES: dict[Kind, frozenset[str]] = {
     "nifti": frozenset({"spacing", "orientation", "normalise", "sequences", "cases", "follow_links"}),
     "function": frozenset({"arguments"}),
 }
-_EVERYWHERE = {"path", "kind", "metadata", "metadata_id"}
+_EVERYWHERE = {"path", "kind", "metadata", "metadata_id", "group"}
 
 
 def _check_options(entry: DataEntry, kind: Kind) -> None:
@@ -86,7 +84,7 @@ def _check_options(entry: DataEntry, kind: Kind) -> None:
     odd = sorted(entry.model_fields_set - allowed)
     if odd:
         takes = ", ".join(sorted(_TAKES[kind]))
-        raise ConfigError(f"{odd[0]} means nothing for data of kind {kind}: it takes {takes}, metadata")
+        raise ConfigError(f"{odd[0]} means nothing for data of kind {kind}: it takes {takes}, metadata, group")
     if kind != "csv" and isinstance(entry.targets, list):
         raise ConfigError(f"targets is {entry.targets}: data of kind {kind} have one; columns are for csv")
 
@@ -155,17 +153,7 @@ def _nifti(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subj
 
 
 def _function(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
-    made: Any = called(entry.path, imported(entry.path), entry.arguments)
-    if isinstance(made, DataLoader):
-        return LoaderSource(made, classes=names)
-    if isinstance(made, Dataset):
-        return DatasetSource(made, classes=names)
-    if not all(hasattr(made, name) for name in ("ids", "read", "fingerprint")):
-        raise DataError(
-            f"{entry.path} gives a {type(made).__name__}, expected a torch Dataset or DataLoader, or a source "
-            "with ids, read() and fingerprint()"
-        )
-    return made  # type: ignore[no-any-return]
+    return source_of(called(entry.path, imported(entry.path), entry.arguments), f"{entry.path} gives", names)
 
 
 _READERS: dict[Kind, Callable[[str, DataEntry, Path, Any, Subject], Source]] = {

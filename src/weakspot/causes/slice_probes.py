@@ -12,16 +12,16 @@ from weakspot.causes.error_probes import (
     named_predictions,
     prediction_columns,
 )
-from weakspot.causes.parameters import metadata_columns, metadata_rows
 from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.causes.slice_parts import ExaminedImages, slice_arrays, slice_columns, slice_summary
-from weakspot.causes.slice_traits import TraitOptions, group_numbers, trait_table, without_prefix
+from weakspot.causes.slice_traits import TraitOptions, check_column, trait_table, without_prefix
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
 from weakspot.data.image_measures import MEASURES, image_measures, measurable
+from weakspot.data.metadata_rows import metadata_columns, metadata_rows
 from weakspot.slices import SliceData, SliceSearch, chance_corrected_agreement, first_half, ranked_slices
 
 LEAST_AGREEMENT = 0.2
@@ -40,7 +40,8 @@ class ErrorSlices(Probe):
     quantile: of all errors in these data, above which a number or keypoint is incorrect: 0.9 takes the worst tenth.
     angles: columns of the metadata that are angles in degrees, where 359 is near 1.
     ignore: columns of the metadata that no rule may name.
-    group: column of the metadata with equal values for images that belong together, such as a film or a patient.
+    group: column of the metadata with equal values for images that belong together, such as a film or a patient; by
+        default what the data say.
     measures: whether brightness, contrast and the other measures of the images are traits.
     depth: how many conditions a rule may have, at most 4.
     smallest: how many images a rule must hold for, in the half that is searched.
@@ -50,6 +51,7 @@ class ErrorSlices(Probe):
 
     tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ERROR_SLICES
+    by_group = ("low", "high", "elsewhere_low", "elsewhere_high")
 
     threshold: float | None = None
     quantile: float = 0.9
@@ -113,14 +115,23 @@ class ErrorSlices(Probe):
             named = {name: column[order] for name, column in named_predictions(rows, self.setting).items()}
         wrong = np.asarray(wrong)[order]
         measures = {name: np.asarray(rows[_key(name)])[order] for name in MEASURES if _key(name) in rows}
-        options = TraitOptions(self.angles, self.ignore, self.group)
+        group = self.group or (self.setting.groups.column if self.setting.groups else None)
+        options = TraitOptions(self.angles, self.ignore, group)
         table = trait_table(metadata, measures, named, wrong, options)
-        groups = group_numbers(metadata, self.group)
-        halves = ids.tolist() if self.group is None else metadata[self.group].astype(np.str_).tolist()
+        belongs = self._belongs(ids, metadata)
+        groups = None if belongs is None else np.unique(belongs, return_inverse=True)[1].astype(np.int64)
+        halves = (ids if belongs is None else belongs).tolist()
         labels = np.unique(named["target"], return_inverse=True)[1] if named else None
         kinds = error_kinds(rows, self.setting)[order]
         found_on = first_half(halves, seed=self.seed)
         return ExaminedImages(ids, wrong, kinds, labels, found_on, table), groups
+
+    def _belongs(self, ids: NDArray[np.str_], metadata: dict[str, Any]) -> NDArray[np.str_] | None:
+        """What each image belongs to; None where each stands for itself."""
+        if self.group is None:
+            return self.setting.groups_of(ids.tolist())
+        check_column(metadata, self.group, "group")
+        return np.asarray(metadata[self.group].astype(np.str_))
 
     def _agreement(self, images: ExaminedImages) -> float | None:
         if self.setting.task != "classification" or not len(images.ids):

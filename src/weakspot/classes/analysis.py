@@ -170,6 +170,8 @@ class Images:
     multilabel: bool
     rank: NDArray[np.int64]
     """Place of each image in the order of the ids."""
+    belongs: NDArray[np.str_] | None = None
+    """What each image belongs to, such as a film; None where each stands for itself."""
 
 
 def study_pairs(
@@ -207,6 +209,7 @@ def study_pairs(
             replicates=replicates,
             normalise=normalise,
             rank=images.rank,
+            belongs=images.belongs,
         )
     together = label_coincidence(images.labels[:, classes]) if images.multilabel and images.labels is not None else None
     return PairStudy(

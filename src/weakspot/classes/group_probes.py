@@ -19,7 +19,7 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.taps import Tap
 from weakspot.data.text_rows import decoded, encoded
-from weakspot.estimates import interval_estimate, share_estimate
+from weakspot.estimates import interval_estimate
 from weakspot.statistics import Interval
 
 
@@ -41,6 +41,7 @@ class GroupFairness(Probe):
     """
 
     outputs = declared.GROUP_FAIRNESS
+    by_group = ("largest_difference", "worst_accuracy", "low", "high")
 
     tasks = ("classification", "multilabel")
 
@@ -81,7 +82,9 @@ class GroupFairness(Probe):
         if len(kept) < 2:
             return self.finding(summary=counts)
         inside = np.isin(number, kept)
-        accuracy = group_accuracy(rows["correct"][inside], np.array(names)[number[inside]])
+        belongs = self.setting.groups_of(rows.ids)
+        belongs = None if belongs is None else belongs[inside]
+        accuracy = group_accuracy(rows["correct"][inside], np.array(names)[number[inside]], belongs)
         gaps = accuracy_gaps(accuracy, confidence=self.confidence)
         members = class_members(number, len(names))[:, kept]
         return self.finding(
@@ -150,9 +153,9 @@ def _summary(accuracy: GroupAccuracy, gaps: AccuracyGaps, confidence: float) -> 
             confidence=confidence,
         ),
         "sure_differences": Estimate(int(gaps.sure.sum()), about=f"of {gaps.sure.size} pairs of groups"),
-        "worst_accuracy": share_estimate(
-            int(accuracy.correct[worst]),
-            int(accuracy.images[worst]),
+        "worst_accuracy": interval_estimate(
+            accuracy.accuracy[worst],
+            Interval(*(ends[worst] for ends in accuracy.interval(confidence=confidence))),
             f"of group {accuracy.groups[worst]}",
             confidence=confidence,
         ),

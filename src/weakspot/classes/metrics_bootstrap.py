@@ -62,6 +62,7 @@ def bootstrap_distance(
     replicates: int = 100,
     normalise: bool = False,
     rank: NDArray[np.int64] | None = None,
+    belongs: NDArray[np.str_] | None = None,
 ) -> DistanceEstimate:
     """Distances between classes with their sampling noise removed, by resampling images (Efron 1979, `efron1979`).
 
@@ -76,6 +77,7 @@ def bootstrap_distance(
     normalise: as in `activation_distance`.
     rank: place of each image in an order of its own, such as that of the ids; draws then do not depend on the
         order in which the images come.
+    belongs: what each image belongs to, where some belong together: whole groups are then drawn.
     """
     check_bits(bits, members, neurons)
     if class_sizes(members).min() < 2:
@@ -86,7 +88,7 @@ def bootstrap_distance(
     measured = pair_values(activation_distance(counts, normalise=normalise, images=class_sizes(members))) ** 2
     del counts
     number, total, squares = (np.zeros_like(measured) for _ in range(3))
-    for probability in _resampled(bits, members, neurons, _weights(members, neurons, replicates, seed, rank)):
+    for probability in _resampled(bits, members, neurons, _weights(members, neurons, replicates, seed, rank, belongs)):
         added = _squared(probability, normalise) - measured
         drawn = ~np.isnan(added)  # a replicate may miss a small class
         number += drawn
@@ -103,15 +105,22 @@ def _squared(probability: NDArray[np.floating], normalise: bool) -> Floats:
 
 
 def _weights(
-    members: Members, neurons: int, replicates: int, seed: int, rank: NDArray[np.int64] | None
+    members: Members,
+    neurons: int,
+    replicates: int,
+    seed: int,
+    rank: NDArray[np.int64] | None,
+    belongs: NDArray[np.str_] | None,
 ) -> Iterator[NDArray[np.float32]]:
     """How often each image is drawn, replicates × images, as many replicates at a time as memory allows."""
-    images, classes = members.shape
+    classes = members.shape[1]
+    drawn = rank if belongs is None else np.unique(belongs, return_inverse=True)[1]
+    images = members.shape[0] if belongs is None else int(drawn.max()) + 1  # type: ignore[union-attr]
     generator, group = np.random.default_rng(seed), max(1, _BLOCK_BYTES // (4 * classes * neurons))
     for start in range(0, replicates, group):
         draws = (generator.integers(images, size=images) for _ in range(min(group, replicates - start)))
         weights = np.stack([np.bincount(draw, minlength=images) for draw in draws]).astype(np.float32)
-        yield weights if rank is None else weights[:, rank]
+        yield weights if drawn is None else weights[:, drawn]
 
 
 def _resampled(

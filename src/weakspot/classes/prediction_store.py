@@ -44,7 +44,8 @@ class StoredPredictions:
         labels = class_members(rows["target"], classes) if "target" in rows else None
         predicted = class_members(rows["prediction"], classes)
         bits = rows["bits"] if "bits" in rows else np.zeros((rows.count, 0), dtype=np.uint8)
-        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", id_rank(self.ids))
+        belongs = setting.groups_of(self.ids)
+        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", id_rank(self.ids), belongs)
 
     @cached_property
     def _by_class(self) -> list[np.ndarray]:

@@ -61,6 +61,7 @@ class ClassPairs(Probe):
     """
 
     outputs = declared.CLASS_PAIRS
+    by_group = ("low", "high")
 
     tasks = ("classification", "multilabel")
 

@@ -1,7 +1,6 @@
 """`weakspot init`: a first `weakspot.yaml`, with what one batch through the model shows."""
 
 import copy
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.asking.config import Config, checked_config
+from weakspot.asking.config import Config, checked_config, config_of
 from weakspot.asking.loading import Loaded, load, subject_of
 from weakspot.cli.error_attribution import user_error
 from weakspot.cli.init_template import file_text, inline, normalise_entry
@@ -67,7 +66,7 @@ class Beginning:
 
 def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Beginning:
     """Load what was given, run one batch, find out what can be asked, and write it as the text of a file."""
-    config = _config(subject, data)
+    config = config_of(subject, data)
     loaded = load(config, file.parent)
     split = "test" if "test" in loaded.data else next(iter(loaded.data))
     labelled = loaded.subject.task in ("classification", "multilabel")
@@ -81,15 +80,6 @@ def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Be
     text = file_text({**subject, **detected}, data, _questions(loaded, trial), trial, better)
     checked_config(*parse_yaml(text, str(file)))
     return Beginning(text, trial, loaded.subject, loaded.notes, split, tried, better_order(trial))
-
-
-def _config(subject: Mapping[str, Any], data: Mapping[str, Any]) -> Config:
-    """What was given, as a configuration; errors name no place, because no file is there yet."""
-    raw, places = parse_yaml(json.dumps({"subject": subject, "data": data}), "init")
-    try:
-        return checked_config(raw, places, kept=False)
-    except ConfigError as error:
-        raise ConfigError(str(error).replace(f"{places.of()}: ", "")) from error
 
 
 def _tried(loaded: Loaded, config: Config, batch: Batch) -> ModelTrial:

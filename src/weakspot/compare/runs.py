@@ -9,6 +9,7 @@ from weakspot.compare.pairing import paired_columns, paired_mean_interval
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.run import Run
+from weakspot.statistics.clustered import grouped_paired_interval
 from weakspot.statistics.paired import paired_difference_interval
 
 NO_DIFFERENCE = "no difference shown"
@@ -88,23 +89,34 @@ def compare_findings(before: Finding, after: Finding, *, confidence: float = 0.9
     A column may have the name of a number that is not its mean: it is then told as "score per input".
     """
     paired = set()
-    for column, old, new in paired_columns(before, after):
+    for column, old, new, groups in paired_columns(before, after):
         paired.add(column)
         twice = column in before.summary and column in after.summary
         twice = twice and after.outputs.number(column).mean_of != column
-        yield _paired(after, f"{column} per input" if twice else column, column, old, new, confidence)
+        yield _paired(after, f"{column} per input" if twice else column, column, old, new, groups, confidence)
     for name in before.summary:
         if name in after.summary and after.outputs.number(name).mean_of.removeprefix(COMPLEMENT) not in paired:
             yield from _unpaired(after, name, before.summary[name], after.summary[name])
 
 
 def _paired(
-    finding: Finding, name: str, column: str, old: np.ndarray, new: np.ndarray, confidence: float
+    finding: Finding,
+    name: str,
+    column: str,
+    old: np.ndarray,
+    new: np.ndarray,
+    groups: np.ndarray | None,
+    confidence: float,
 ) -> Difference:
-    interval = paired_difference_interval if old.dtype == bool else paired_mean_interval
-    low, high = map(float, interval(old, new, confidence=confidence))
+    if groups is not None:
+        ends = grouped_paired_interval(old, new, groups, confidence=confidence)
+    else:
+        interval = paired_difference_interval if old.dtype == bool else paired_mean_interval
+        ends = interval(old, new, confidence=confidence)
+    low, high = map(float, ends)
     before, after = float(old.mean()), float(new.mean())
-    how, better = f"paired over {len(old):,} inputs", finding.outputs.column(column).higher_is_better
+    of_groups = "" if groups is None else f" of {len(np.unique(groups)):,} groups"
+    how, better = f"paired over {len(old):,} inputs{of_groups}", finding.outputs.column(column).higher_is_better
     change = after - before
     return Difference(finding.name, name, before, after, change, low, high, confidence, how, column, better, len(old))
 

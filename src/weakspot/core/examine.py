@@ -19,6 +19,7 @@ from weakspot.core.files import remove_folder, whole_folder, writing
 from weakspot.core.finding import Finding
 from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.forward_passes import passes, schedule, together
+from weakspot.core.grouping import by_group
 from weakspot.core.guarded_open import open_plain
 from weakspot.core.job import Job, Shard
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
@@ -153,7 +154,7 @@ def finish(job: Job, index: int, *, engine: Engine | None = None, progress: Prog
         finding = probe.finish()
         if not isinstance(finding, Finding):
             raise ProbeError(f"{probe.name()}.finish() gave {type(finding).__name__}, expected a Finding")
-        return finding.with_provenance(**job.provenance(probe))
+        return by_group(finding, job.setting, probe.by_group).with_provenance(**job.provenance(probe))
 
 
 def _do_damaged_again(job: Job, index: int, engine: Engine | None, progress: Progress | None) -> None:

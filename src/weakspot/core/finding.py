@@ -35,6 +35,7 @@ INDEX = "finding.json"
 _BLOCK = 1 << 20
 _NOTEBOOK_ROWS = 5
 _NOTEBOOK_PICTURES = 3
+_SHOWN_NUMBERS = 3
 _NEGATED = "not "
 
 
@@ -118,6 +119,13 @@ class Finding:
         """The same Finding with these entries of the provenance set."""
         return replace(self, provenance={**self.provenance, **entries})
 
+    def __repr__(self) -> str:
+        first = list(self.summary.items())[:_SHOWN_NUMBERS]
+        more = [f"{len(self.summary) - len(first)} more numbers"] if len(self.summary) > len(first) else []
+        rows = [] if self.table is None else [f"table of {self.table.num_rows:,} rows"]
+        parts = [self.name, *(f"{name} {estimate}" for name, estimate in first), *more, *rows]
+        return f"Finding({', '.join(parts)})"
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the numbers with their intervals, the first rows of the table, the first pictures."""
         numbers = [[name, str(estimate), estimate.about] for name, estimate in self.summary.items()]
@@ -130,8 +138,9 @@ class Finding:
         head = f"<p><b>{escape(self.name)}</b> {escape(self.about)}</p>"
         return head + _html_table(["number", "value", "about"], numbers) + pictures + table
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | Path) -> None:
         """Write the Finding as a folder, whole or not at all."""
+        folder = Path(folder)
         with whole_folder(folder) as scratch, writing(folder):
             for name, write in self._files().items():
                 with (scratch / name).open("wb") as file:
@@ -139,11 +148,12 @@ class Finding:
             (scratch / INDEX).write_text(self._index, encoding="utf-8")
 
     @classmethod
-    def load(cls, folder: Path, *, table: "pa.Table | None" = None) -> "Finding":
+    def load(cls, folder: str | Path, *, table: "pa.Table | None" = None) -> "Finding":
         """Read a Finding; arrays are memory-mapped, not copied, and a `table` that is at hand is not read again.
 
         Only plain files that lie in the folder itself are opened: a Run may come from somebody else.
         """
+        folder = Path(folder)
         index = finding_index(folder)
         try:
             head = finding_head(index)

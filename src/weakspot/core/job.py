@@ -24,7 +24,7 @@ from weakspot.core.observation import Setting
 from weakspot.core.options import shortened
 from weakspot.core.probe import Probe
 from weakspot.core.sample_check import CheckedSource, ValidSubset
-from weakspot.core.source import Source, batch_limit, check_ids
+from weakspot.core.source import Source, batch_limit, check_ids, groups_of
 from weakspot.core.subject import Subject
 
 _COMPARED = 256
@@ -70,7 +70,7 @@ class Job:
         self.batch_size = execution.batch_size or min(chosen, limit or chosen)
         """As asked for or chosen, until the GPU's memory turns out too small for it."""
         self.execution = replace(execution, batch_size=self.batch_size)
-        self.setting = Setting(subject.task, subject.scores, subject.classes, layers, source.ids)
+        self.setting = Setting(subject.task, subject.scores, subject.classes, layers, source.ids, groups_of(source))
         classes = subject.class_count(outputs)
         _check_classes(subject, source, classes)
         self.source = CheckedSource(source, subject.task, classes, bounds=subject.bounds)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from weakspot.core.errors import DataError, ProbeError
 from weakspot.core.finite_check import FiniteCheck
+from weakspot.core.groups import Groups
 from weakspot.core.layers import Layer, Point
 from weakspot.core.look import Look
 from weakspot.core.needs import Attribution
@@ -77,6 +78,8 @@ class Setting:
     classes: tuple[str, ...] | None
     layers: tuple[Layer, ...]
     ids: Sequence[str]
+    groups: Groups | None = None
+    """What the samples belong to; None where each stands for itself."""
     _layouts: dict[tuple[object, str], Layout] = field(default_factory=dict, repr=False, compare=False)
 
     def layout(self, tap: Tap) -> Layout:
@@ -85,6 +88,15 @@ class Setting:
         if key not in self._layouts:
             self._layouts[key] = Layout(tap.points(self.layers))
         return self._layouts[key]
+
+    def groups_of(self, ids: Sequence[str]) -> np.ndarray | None:
+        """The name of the group of each of some samples; None where each stands for itself."""
+        return None if self.groups is None else np.array([self._group[name] for name in ids])
+
+    @cached_property
+    def _group(self) -> dict[str, str]:
+        names = [] if self.groups is None else self.groups.names.tolist()
+        return dict(zip(self.ids, names, strict=True))
 
 
 @dataclass(frozen=True)

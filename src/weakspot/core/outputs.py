@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from weakspot.core.finding import Estimate, Finding
 
 Better = Literal["higher", "lower"]
-Role = Literal["", "id", "prediction", "target", "correct", "coordinate", "rank", "code", "interval", "metadata"]
+Role = Literal[
+    "", "id", "prediction", "target", "correct", "coordinate", "rank", "code", "interval", "metadata", "group"
+]
 """What a column is: a sample's id; the model's prediction; its target; whether that is correct; a coordinate of a
-projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data."""
+projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data; what
+the sample belongs to."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +224,11 @@ class Outputs:
             name: estimate if estimate.about else replace(estimate, about=self.number(name).about)
             for name, estimate in summary.items()
         }
+
+    def columns_of_role(self, finding: "Finding", role: Role) -> list[str]:
+        """The columns of a Finding's table that have a role."""
+        names = [] if finding.table is None else finding.table.column_names
+        return [name for name in names if self.column(name).role == role]
 
     def problems(self, finding: "Finding") -> list[str]:
         """How a Finding differs from what is declared; empty where it is as declared."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from weakspot.core.errors import Damaged, RunBusy, RunError
 from weakspot.core.files import make_folder, tidy, write_text, writing
@@ -35,15 +35,22 @@ class Run:
     _verified: dict[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The Findings of which every byte was read, with what changes when a file of theirs does."""
 
+    def __repr__(self) -> str:
+        try:
+            held = f"{len(names := self.names())} Finding{'s' * (len(names) != 1)}"
+        except RunError:
+            held = "damaged"
+        return f"{type(self).__name__}({str(self.folder)!r}, {held})"
+
     @classmethod
-    def open(cls, folder: str | Path) -> "Run":
+    def open(cls, folder: str | Path) -> Self:
         """A Run that exists."""
         run = cls(Path(folder))
         run.manifest()
         return run
 
     @classmethod
-    def create(cls, folder: str | Path) -> "Run":
+    def create(cls, folder: str | Path) -> Self:
         """A new Run, or the one already in that folder; any other folder that is not empty is refused."""
         run = cls(Path(folder))
         if (run.folder / MANIFEST).exists():

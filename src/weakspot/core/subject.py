@@ -104,6 +104,11 @@ class Subject:
         self.replays: Replays | None = None
         """The recorded passes, while the model is borrowed and where `cuda_graphs` asks for them."""
 
+    def __repr__(self) -> str:
+        named = None if self.classes is None else f"{len(self.classes)} classes"
+        parts = [_model_name(self.model), self.task, named, self.scores, str(self.device)]
+        return f"Subject({', '.join(part for part in parts if part)})"
+
     @property
     def white_box(self) -> bool:
         """Whether inner layers can be tapped: a module whose one call is one complete prediction."""
@@ -151,11 +156,10 @@ class Subject:
 
     def describe(self) -> dict[str, Any]:
         """What a Run notes of its subject."""
-        named = getattr(self.model, "__qualname__", type(self.model).__qualname__)
         classes = list(self.classes) if self.classes else None
         fingerprint, unknown = self.identity()
         return {
-            "model": named,
+            "model": _model_name(self.model),
             "fingerprint": self.fingerprint(),
             **({} if self._mark is None else {"code_and_weights": fingerprint}),
             "task": self.task,
@@ -310,6 +314,11 @@ class Subject:
                 f"the model gives {shape[1]} scores per sample, and {len(self.classes)} classes are named: name "
                 "them all, in the order of the outputs"
             )
+
+
+def _model_name(model: Any) -> str:
+    """What a model is called: its class, or the function that it is."""
+    return str(getattr(model, "__qualname__", type(model).__qualname__))
 
 
 def _class_names(classes: Sequence[str] | int | None) -> tuple[str, ...] | None:

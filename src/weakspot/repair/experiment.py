@@ -13,7 +13,7 @@ from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Finding
 from weakspot.core.progress import Progress, Silent
-from weakspot.core.source import Source, Subset, check_ids
+from weakspot.core.source import Source, Subset, check_ids, groups_of
 from weakspot.core.subject import Subject
 from weakspot.repair.balancing import Repeated, balanced, repeated_places
 from weakspot.repair.labelled import held_out
@@ -133,9 +133,7 @@ def run_experiment(
     before, kept = _scores(subject, data.test), subject
     outcomes: dict[str, MethodScores] = {method: MethodScores() for method in chosen}
     further = partial(retrained, subject, loss=loss, train=train, checkpoints=checkpoints)
-    for repeat in range(
-        asked.repeats
-    ):  # all methods of a repeat together: after the first repeat there is a first result
+    for repeat in range(asked.repeats):  # all methods of a repeat together: the first repeat gives a first result
         recipe_of_repeat = replace(how, seed=how.seed + repeat)
         for method in chosen:
             new, judged = _new_samples(subject, data, method, asked.validation, recipe_of_repeat.seed)
@@ -146,7 +144,9 @@ def run_experiment(
             )
             outcomes[method].add(_scores(better, data.test), 0 if new is None else len(new.ids))
             kept = better if method == METHODS[0] and not repeat else kept
-    finding = retraining_finding(data.test.ids, before, outcomes, data.causes, confidence=asked.confidence)
+    finding = retraining_finding(
+        data.test.ids, before, outcomes, data.causes, groups=groups_of(data.test), confidence=asked.confidence
+    )
     return Experiment(finding.with_provenance(**_provenance(subject, data, how, asked, train)), kept)
 
 

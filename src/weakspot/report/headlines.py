@@ -23,7 +23,8 @@ def answer(room: str, findings: Sequence[Finding]) -> Answer:
         return Answer(room, QUESTIONS[room], _first_number(findings))
     sentences = answers[:1] + [pair for pair in fitting if pair[0].further][:1]
     parts = [[SentencePart(" "), *_filled(headline, finding)] for headline, finding in sentences]
-    return Answer(room, QUESTIONS[room], [part for sentence in parts for part in sentence][1:])
+    whole = [part for sentence in parts for part in sentence][1:]
+    return Answer(room, QUESTIONS[room], whole, answers[0][1].name)
 
 
 def by_room(findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:

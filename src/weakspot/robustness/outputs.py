@@ -21,10 +21,11 @@ def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
 def _weakest_class(findings: Sequence[Finding], by_class: Finding) -> WorstFinding:
     rows = _rows(by_class)
     weakest = max(rows, key=lambda row: row["weak_share"])
-    interval = f"95\u00a0% interval {roughly(weakest['weak_low'])} to {roughly(weakest['weak_high'])}"
+    has_interval = weakest["weak_low"] == weakest["weak_low"]  # NaN where samples belong together
+    interval = f"95\u00a0% interval {roughly(weakest['weak_low'])} to {roughly(weakest['weak_high'])}, "
     return WorstFinding(
         title=f"Class “{weakest['class']}”: {roughly(weakest['weak_share'])} of its inputs are weak",
-        text=f"Weak: their {_TOO_OFTEN}. {interval}, {counted(weakest['inputs'], 'input')}.",
+        text=f"Weak: their {_TOO_OFTEN}. {interval if has_interval else ''}{counted(weakest['inputs'], 'input')}.",
         finding=by_class.name,
         share=weakest["weak_share"] * weakest["inputs"] / max(sum(row["inputs"] for row in rows), 1),
         pictures=_strips(findings, str(weakest["class"])),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from weakspot.slices.conditions import Flags, SliceRule, Trait, columns_of
 from weakspot.slices.confirmation import excess_p_value, grouped_p_value, holm
 from weakspot.slices.search import SliceSearch, find_rules
+from weakspot.statistics.clustered import grouped_share_interval
 from weakspot.statistics.intervals import wilson_interval
 
 LEVEL = 0.05
@@ -22,7 +23,7 @@ SliceKind = Literal["trait", "confusion"]
 
 @dataclass(frozen=True)
 class ErrorRate:
-    """Errors among some inputs of the confirming half, with Wilson's interval."""
+    """Errors among some inputs of the confirming half, with Wilson's interval, by group where there are groups."""
 
     inputs: int
     errors: int
@@ -128,7 +129,7 @@ def _tested(rules: Sequence[tuple[SliceKind, SliceRule]], traits: Sequence[Trait
         plain = any(sources[each.trait] in ("metadata", "image") for each in rule.conditions)
         labels = data.labels if plain else None  # a label by itself is compared with all others
         p_value = _p_value(members[other], data, other, None if labels is None else labels[other])
-        inside, outside = (_rate(data.wrong[other & part]) for part in (members, ~members))
+        inside, outside = (_rate(data, other & part) for part in (members, ~members))
         usual = 0.0 if np.isnan(outside.share) else outside.share
         explained = max(float(data.wrong[left & members].sum() - (left & members).sum() * usual), 0.0)
         left = left & ~members
@@ -143,8 +144,12 @@ def _p_value(members: Flags, data: SliceData, left: Flags, labels: NDArray[np.in
     return grouped_p_value(members, data.wrong[left], data.groups[left], labels)
 
 
-def _rate(wrong: Flags) -> ErrorRate:
-    low, high = wilson_interval(int(wrong.sum()), len(wrong))
+def _rate(data: SliceData, among: Flags) -> ErrorRate:
+    wrong = data.wrong[among]
+    if data.groups is not None and len(wrong):
+        low, high = grouped_share_interval(wrong, data.groups[among])
+    else:
+        low, high = wilson_interval(int(wrong.sum()), len(wrong))
     return ErrorRate(len(wrong), int(wrong.sum()), float(low), float(high))
 
 

@@ -80,7 +80,7 @@ function tell(cluster) {
   samples.href = link("samples", { split: about.split, filter: [`cluster:is:${cluster.cluster}`] });
   fill(factsOfCluster, facts([
     ["Images", `${number(cluster.images)}, ${percent(cluster.share)} of the errors`],
-    cluster.low !== undefined && ["Interval of that share", interval(cluster.low, cluster.high)],
+    cluster.low !== undefined && ["Interval of that share", interval(cluster.low, cluster.high, percent)],
     cluster.stability !== undefined && ["Stability", `${number(cluster.stability)}${cluster.stable === false ? ", not stable" : ""}`],
     ["Errors", cluster.errors || "–"], ["Shared", cluster.shared || "nothing found"],
   ]));

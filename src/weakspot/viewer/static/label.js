@@ -78,14 +78,18 @@ function show() {
   large.hidden = !about.pictures;
   if (about.pictures) large.src = picture(at);
   large.alt = `Image ${id[at]}`;
-  fill(caption, element("strong", {}, id[at]), ` · cluster ${cluster[at]} · distance ${number(distance[at])} · `,
+  fill(caption, element("strong", {}, id[at]), ` · cluster ${cluster[at]} · distance of its heat map from the nearest error of the cluster ${number(distance[at])} · `,
     element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`));
   fill(prediction);
   panel.show(label[at]);
+  showNeighbours();
+  if (about.pictures) for (const by of [1, 2, 3, -1]) new Image().src = picture(labels.stepped(at, by));
+}
+
+function showNeighbours() {
   fill(neighbours, labels.around(at, AROUND).map(neighbour));
   const own = neighbours.querySelector("[aria-current]");
   if (own) neighbours.scrollLeft = own.offsetLeft - neighbours.offsetLeft - (neighbours.clientWidth - own.offsetWidth) / 2;
-  if (about.pictures) for (const by of [1, 2, 3, -1]) new Image().src = picture(labels.stepped(at, by));
 }
 
 const picture = (place) => address(`/label/picture/${place}`, { v: about.version });
@@ -134,7 +138,7 @@ function answer(label) {
 function change(given, says) {
   const before = labels.of(Object.keys(given));
   apply(given);
-  return undo.perform({ says, forward: () => store(given, before), back: () => store(before, given) });
+  return undo.perform({ says, forward: () => store(given, before), back: () => store(before, given), shown: () => go(labels.places.get(Object.keys(given)[0])) });
 }
 
 async function store(given, before) {
@@ -158,6 +162,7 @@ function apply(given) {
   labels.set(given);
   changed();
   if (labels.id[at] in given) show();
+  else showNeighbours(); // one of them may have got or lost its label
 }
 
 function goOn() {

@@ -6,7 +6,7 @@ import { strip } from "./controls.js";
 import { complain, element, fill, page } from "./dom.js";
 import { gallery } from "./gallery.js";
 import { bind } from "./keys.js";
-import { counted } from "./text.js";
+import { counted, number, percent } from "./text.js";
 import { link, urlState } from "./url.js";
 import { zoom } from "./zoom.js";
 
@@ -20,7 +20,19 @@ page().append(element("h1", { class: "unseen" }, "Weak inputs"), element("div", 
   element("section", { class: "main scrolled", tabindex: 0, "aria-label": "The input and its neighbours" }, shown, more)));
 
 function describe(one) {
-  return [element("strong", {}, one.id), element("span", { class: "quiet" }, counted(one.correct_looks, "correct prediction"))];
+  return [element("strong", {}, one.id), element("span", { class: "quiet" }, drawn(one))];
+}
+
+/** How many of the looks in the picture are correct. */
+function drawn({ correct_looks: correct, looks }) {
+  return looks === undefined ? counted(correct, "correct look") : `${correct} of ${looks} looks correct`;
+}
+
+/** Neighbour accuracy is of the looks that were needed; the picture may show others, too. */
+function measured({ looks, looks_used: used, neighbour_accuracy: accuracy }) {
+  if (looks === undefined) return null;
+  return element("p", { class: "quiet" }, `Neighbour accuracy ${percent(accuracy)}, of the ${counted(used, "look")} until it was clear that the input is weak. `
+    + `The picture shows ${number(looks)}: the input itself first, framed in blue where the prediction is correct, in orange where it is not.`);
 }
 
 function choose(one) {
@@ -29,6 +41,7 @@ function choose(one) {
   const open = () => enlarge(chooser.at);
   fill(shown, element("h2", {}, one.id),
     one.picture && strip({ source: source(one), caption: one.picture.caption, label: `Enlarge ${one.id}`, open }),
+    measured(one),
     all && element("p", {}, element("a", { href: all }, "All its values")));
 }
 
