@@ -47,7 +47,8 @@ PURE = {"causes": ("distances", "tree", "knees", "stability", "landmarks")}
 @pytest.mark.parametrize("room", QUESTIONS)
 def test_a_room_names_its_files_by_their_role(room):
     files = {path.stem: path for path in (SOURCE / "weakspot" / room).glob("*.py")}
-    assert {"room", "outputs", "analysis", "pages"} <= files.keys()
+    assert {"room", "outputs"} <= files.keys()
+    assert ("pages" in files) == bool(rooms()[room].pages)
     metrics = [name for name in files if name == "metrics" or name.startswith("metrics_")]
     assert metrics or room in PURE
     for name in [*metrics, *PURE.get(room, ())]:

@@ -106,8 +106,8 @@ def examine(
 
     data: a source, a torch Dataset or DataLoader, an array or tensor, or a tuple (inputs, targets).
     probes: a probe that needs no options may be given by its name.
-    work: a folder where finished shards are kept, so that an interrupted call resumes where it stopped; without one they
-        are kept in a temporary folder.
+    work: a folder where finished shards are kept, so that an interrupted call resumes; without one they are kept in a
+        temporary folder.
     """
     source = source_of(data, "the data are", subject.classes)
     made = [find_probe(probe)() if isinstance(probe, str) else probe for probe in probes]
