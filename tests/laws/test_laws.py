@@ -60,6 +60,7 @@ SMALL = {
     "weak_places": {"looks": 6, "variation": Roll()},
     "class_robustness": {"looks": 6},
     "variation_effects": {"looks": 6},
+    "common_corruptions": {"kinds": ("pixelate", "contrast", "impulse_noise"), "severities": (1, 4)},
     "weak_strips": {"looks": 6, "shown": 3},
     "lesions": SMALL_LESIONS,
     "lesion_fit": SMALL_FIT,
