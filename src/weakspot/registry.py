@@ -22,7 +22,8 @@ BUILT_IN = {
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
-    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips",
+    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips PredictionGuard GuardEvaluation "
+    "GuardedInputs",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",

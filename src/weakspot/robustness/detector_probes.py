@@ -159,6 +159,7 @@ class WeakDetector(Probe):
         weak_share = {"weak_share": share_of(weak)}
         inputs = {"inputs": Estimate(len(ids))}
         errors = {"mean_squared_error": np.array(error)} if self.setting.task == "regression" else {}
+        errors["input_shape"] = columns["shape"][0]
         try:
             fitted = fit_detectors(columns, correct, self.threshold, self.queries, self._training, rule=self.rule)
         except NothingToLearnError as nothing:

@@ -7,6 +7,7 @@ from weakspot.core.finding import Finding, Picture
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
 from weakspot.robustness import finding_outputs as declared
+from weakspot.robustness import guard_outputs
 
 _PICTURES = 2
 _TOO_OFTEN = "small variations are predicted incorrectly too often"
@@ -96,6 +97,9 @@ ROOM = Room(
         "robustness.detector_evaluation": declared.DETECTOR_EVALUATION,
         "robustness.weak_inputs": declared.WEAK_INPUTS,
         "robustness.compared_neighbours": declared.COMPARED_NEIGHBOURS,
+        "robustness.prediction_guard": guard_outputs.PREDICTION_GUARD,
+        "robustness.guard_evaluation": guard_outputs.GUARD_EVALUATION,
+        "robustness.guarded_inputs": guard_outputs.GUARDED_INPUTS,
     },
     worst=worst,
     pages=(
