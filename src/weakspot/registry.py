@@ -24,7 +24,8 @@ BUILT_IN = {
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
     "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips PredictionGuard GuardEvaluation "
     "GuardedInputs",
-    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria",
+    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
+    "KnownConfidence LabelPlan",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",

@@ -56,6 +56,7 @@ SMALL = {
     "prediction_guard": {"least": 3},
     "guard_evaluation": {"training": {"least": 3}},
     "guarded_inputs": {"training": {"least": 3}},
+    "label_plan": {"labels": 20},
     "weak_places": {"looks": 6, "variation": Roll()},
     "class_robustness": {"looks": 6},
     "variation_effects": {"looks": 6},
