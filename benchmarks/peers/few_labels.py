@@ -25,7 +25,7 @@ from weakspot.classes import average_thresholded_confidence, difference_of_confi
 from weakspot.classes.metrics_labels import allocation, strata
 from weakspot.statistics import stratified_share
 
-LABELS = (100, 200, 400)
+LABELS = (100, 200, 400, 800)
 SHIFTED, KNOWN = 1000, 2000
 
 
@@ -34,7 +34,8 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def intervals(net: str, kept: dict[str, np.ndarray], repeats: int) -> Iterator[dict[str, Any]]:
-    uncertainty, wrong = 1 - softmax(kept["test_logits"]).max(1), kept["test_logits"].argmax(1) != kept["labels"]
+    ranked = np.sort(softmax(kept["test_logits"]), 1)
+    uncertainty, wrong = 1 - (ranked[:, -1] - ranked[:, -2]), kept["test_logits"].argmax(1) != kept["labels"]
     truth, inputs = 1 - wrong.mean(), len(wrong)
     for labels in LABELS:
         stratum = strata(uncertainty, labels)
@@ -95,6 +96,7 @@ def label_free(net: str, kept: dict[str, np.ndarray], options: Any) -> Iterator[
 def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("--repeats", type=int, default=2000)
+    arguments.add_argument("--only-intervals", action="store_true")
     options = arguments.parse_args()
     here, where = Path(__file__).parent, {"machine": machine(options.device)}
     nets = list(every(options))
@@ -103,10 +105,11 @@ def main() -> None:
         [{**row, **where} for net, kept in nets for row in intervals(net, kept, options.repeats)],
     )
     rows = []
-    for net, kept in nets:
+    for net, kept in [] if options.only_intervals else nets:
         rows += [{**row, **where} for row in label_free(net, kept, options)]
         print(rows[-1], file=sys.stderr, flush=True)
-    write_rows(here / "label_free.csv", rows)
+    if rows:
+        write_rows(here / "label_free.csv", rows)
 
 
 if __name__ == "__main__":

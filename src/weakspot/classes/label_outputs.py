@@ -37,7 +37,7 @@ LABEL_PLAN = Outputs(
         "id": sample_id(),
         "prediction": prediction(),
         "confidence": share(CONFIDENCE),
-        "stratum": count("group of inputs of like confidence that it was drawn from"),
+        "stratum": count("group of inputs of like margin that it was drawn from"),
         "probability": share("probability with which it was drawn"),
     },
     arrays={
@@ -71,7 +71,7 @@ ESTIMATED_ACCURACY = Outputs(
         "assumes": text("what the interval rests on"),
     },
     columns={
-        "stratum": count("group of inputs of like confidence"),
+        "stratum": count("group of inputs of like margin"),
         "inputs": count("its inputs"),
         "labels": count("its labels"),
         "accuracy": share("share of these labels that the model predicted", better="higher"),

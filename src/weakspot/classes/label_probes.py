@@ -59,10 +59,10 @@ class KnownConfidence(Probe):
 class LabelPlan(Probe):
     """Which few inputs to label to know the accuracy on all of them, and estimates without any label.
 
-    Inputs are put into strata by confidence; of every stratum as many are drawn at random as its size and its predicted
-    error rate ask for (Neyman 1934). Unsure inputs are drawn more often and count for less each, so the estimate is
-    unbiased, as in DeepEST (Guerriero et al. 2021) and DeepSample (Guerriero et al. 2024). The interval assumes that
-    the inputs are independent: of a film, take a frame per scene.
+    Inputs are put into strata by the margin of their probabilities; of every stratum as many are drawn at random as its
+    size and its predicted error rate ask for (Neyman 1934). Unsure inputs are drawn more often and count for less each,
+    so the estimate is unbiased, as in DeepEST (Guerriero et al. 2021) and DeepSample (Guerriero et al. 2024). The
+    interval assumes that the inputs are independent: of a film, take a frame per scene.
 
     labels: how many inputs to label.
     known: the Finding of `KnownConfidence` over labelled inputs; none to leave out the estimates that need one.
@@ -85,14 +85,15 @@ class LabelPlan(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep the prediction and its probability."""
-        self.samples.append(seen.ids, prediction=seen.predicted, confidence=seen.probabilities.double().amax(1))
+        first, second = seen.probabilities.double().topk(2, dim=1).values.unbind(1)
+        self.samples.append(seen.ids, prediction=seen.predicted, confidence=first, margin=first - second)
 
     def finish(self) -> Finding:
         """The inputs to label, in an order of which every beginning is a fair sample."""
         rows = self.samples.read()
         order = id_order(rows.ids)
         ids, confidence = np.array(rows.ids)[order], np.asarray(rows["confidence"])[order]
-        uncertainty = 1 - confidence
+        uncertainty = 1 - np.asarray(rows["margin"])[order]
         labels = min(self.labels, len(ids))
         stratum = strata(uncertainty, labels)
         taken = allocation(stratum, uncertainty, labels)

@@ -10,12 +10,12 @@ Places = NDArray[np.int64]
 _LABELS_PER_STRATUM = 12
 _MOST_STRATA = 40
 _LEAST_LABELS = 20
-_FLOOR = 0.02
-"""Added to a predicted error rate: a model is wrong more often than it says."""
+_DOUBT = 4.0
+"""Divided by the number of labels, added to a predicted error rate: a model is wrong more often than it says."""
 
 
 def strata(uncertainty: Floats, labels: int) -> Places:
-    """The stratum of each input, the surest in the first: cut where the sums of √(uncertainty + 0.02) are equal.
+    """The stratum of each input, the surest in the first: cut where sums of √(uncertainty + 4/labels) are equal.
 
     About one stratum for twelve labels, between 2 and 40 (the rule of Dalenius and Hodges 1959, `dalenius1959`).
     """
@@ -25,7 +25,7 @@ def strata(uncertainty: Floats, labels: int) -> Places:
         )
     number = int(np.clip(labels // _LABELS_PER_STRATUM, 2, _MOST_STRATA))
     order = np.argsort(uncertainty, kind="stable")
-    weight = np.cumsum(np.sqrt(uncertainty[order] + _FLOOR))
+    weight = np.cumsum(np.sqrt(uncertainty[order] + _DOUBT / labels))
     placed = np.empty(len(order), dtype=np.int64)
     placed[order] = np.minimum((weight / weight[-1] * number - 1e-9).astype(np.int64), number - 1)
     return np.unique(placed, return_inverse=True)[1]
@@ -34,10 +34,10 @@ def strata(uncertainty: Floats, labels: int) -> Places:
 def allocation(stratum: Places, uncertainty: Floats, labels: int) -> Places:
     """How many inputs to label of each stratum: in proportion to size and deviation (Neyman 1934, `neyman1934`).
 
-    The deviation is √(mean u(1 − u) + 0.02), u the predicted error rate; two or more of each stratum.
+    The deviation is √(mean u(1 − u) + 4/labels), u the predicted error rate; two or more of each stratum.
     """
     sizes = np.bincount(stratum)
-    deviation = np.sqrt(np.bincount(stratum, uncertainty * (1 - uncertainty)) / sizes + _FLOOR)
+    deviation = np.sqrt(np.bincount(stratum, uncertainty * (1 - uncertainty)) / sizes + _DOUBT / labels)
     taken = np.minimum(2, sizes)
     while taken.sum() < labels:  # the one that gains most by one more label, as long as it has any
         taken[np.argmax(np.where(taken < sizes, sizes * deviation / taken, -1.0))] += 1
