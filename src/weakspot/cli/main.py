@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from weakspot._version import __version__
-from weakspot.cli import causes, lesions, verdict_commands, view
+from weakspot.cli import causes, classes, lesions, robustness, verdict_commands, view
 from weakspot.cli.arguments import (
     ConfigFile,
     Device,
@@ -141,7 +141,7 @@ def examine(
     answer(config, flags.applied(read_config(config)), flags, probes=probe or [], as_json=as_json, quiet=quiet)
 
 
-_WITH_MORE = {"causes": causes.app, "lesions": lesions.app}
+_WITH_MORE = {"causes": causes.app, "classes": classes.app, "lesions": lesions.app, "robustness": robustness.app}
 """Rooms that have further commands beside their question."""
 for _room, _question in QUESTIONS.items():
     if _room in _WITH_MORE:

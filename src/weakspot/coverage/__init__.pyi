@@ -16,6 +16,7 @@ from weakspot.coverage.metrics_confidence import deep_gini as deep_gini
 from weakspot.coverage.metrics_confidence import entropy as entropy
 from weakspot.coverage.metrics_confidence import margin as margin
 from weakspot.coverage.metrics_confidence import max_softmax as max_softmax
+from weakspot.coverage.metrics_diversity import diverse_order as diverse_order
 from weakspot.coverage.metrics_ranking import errors_found as errors_found
 from weakspot.coverage.metrics_ranking import greedy_order as greedy_order
 from weakspot.coverage.metrics_surprise import distance_surprise as distance_surprise

@@ -387,6 +387,7 @@ WEAK_DETECTOR = Outputs(
         "*_threshold": ArraySpec("score threshold", optional=True),
         "diversity_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
         "mean_squared_error": ArraySpec("mean squared error of the training inputs", optional=True),
+        "input_shape": ArraySpec("shape of one input", ("axes",), optional=True),
         **_RELIABILITY,
     },
     figures=_DETECTION_FIGURES,

@@ -6,18 +6,20 @@ from typing import Any
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import refuse_unknown
-from weakspot.core.probe import Probe
+from weakspot.core.probe import Probe, complete_options
 from weakspot.core.selection import read_selection
 from weakspot.core.step import Step
 from weakspot.looks import variation
 from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
 from weakspot.robustness.corruption_probes import CommonCorruptions
 from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
+from weakspot.robustness.guard_probes import GuardedInputs, GuardEvaluation, PredictionGuard
+from weakspot.robustness.metrics_promises import AIMS
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
 
 SHARED = ("variation", "looks", "threshold", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
-ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "corruptions", "detector", "select")
+ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "corruptions", "detector", "select", "guard")
 """Options of the room itself."""
 _EXAMPLES = {"detector": "{sample: 5000, layers: null}", "corruptions": "{kinds: [fog, snow], severities: [1, 3, 5]}"}
 
@@ -32,6 +34,10 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     detector: true, or options of `WeakDetector`: train a detector on the training data, evaluate it on the test data.
     select: {from: SPLIT, budget: N}: list the inputs of a split without labels, such as "pool", that the detector takes
         for the weakest; without a budget all of them.
+    guard: {from: SPLIT, false_alarms: 0.05}: fit a guard of single predictions on labelled data, by default
+        "validation", and judge it on the test data; `recall`, `precision` or `risk` in place of `false_alarms`.
+        `inputs: SPLIT` uses it on inputs without labels, `time` orders them by a column of their metadata. All other
+        entries are options of `PredictionGuard`.
     All other options are those of `NeighbourAccuracy`.
 
     >>> [step.probe.__name__ for step in steps({"neighbours": {"rotate": 10}, "detector": True})]
@@ -43,7 +49,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         accuracy_options["variation"] = variation(accuracy_options.pop("neighbours"))
     analysis, detector = accuracy_options.pop("analysis", False), accuracy_options.pop("detector", False)
     corruptions = accuracy_options.pop("corruptions", False)
-    select = accuracy_options.pop("select", None)
+    select, guard = accuracy_options.pop("select", None), accuracy_options.pop("guard", None)
     probe = NeighbourTolerance if "tolerance" in accuracy_options else NeighbourAccuracy
     accuracy = Step.of(probe, **accuracy_options)
     shared = {name: accuracy.options[name] for name in SHARED}
@@ -59,6 +65,28 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         if select is not None:
             selection = read_selection(select, of="robustness")
             asked.append(_detector_step(WeakInputs, selection.split, trained, budget=selection.budget))
+    return [*asked, *(_guard_steps(guard) if guard else [])]
+
+
+def _guard_steps(value: Any) -> list[Step]:
+    """The guard judged on the test data, and used on inputs without labels where they are named."""
+    if value is not True and not isinstance(value, Mapping):
+        raise ConfigError(f"guard is {value!r}: expected true, or options such as {{from: validation, recall: 0.9}}")
+    options = {} if value is True else dict(value)
+    _check_known(options, PredictionGuard, of="guard", beside=("from", "inputs", "time", "alarm_rate", *AIMS))
+    split, watched = options.pop("from", PredictionGuard.split), options.pop("inputs", None)
+    watching = {name: options.pop(name) for name in ("time", "alarm_rate") if name in options}
+    aims = [name for name in AIMS if name in options]
+    if len(aims) > 1:
+        raise ConfigError(f"guard has {' and '.join(aims)}: its threshold is chosen by one of them")
+    chosen = {"aim": aims[0], "value": options.pop(aims[0])} if aims else {}
+    fitted = Step.of(PredictionGuard, split=split, **chosen, **options)
+    asked = [Step(GuardEvaluation, {"training": {}}, "test", {"guard": fitted})]
+    if watched is None and watching:
+        raise ConfigError(f"guard has {', '.join(watching)}, which is about the inputs that it is used on: add inputs")
+    if watched is not None:
+        given = complete_options(GuardedInputs, {"training": {}, **watching})
+        asked.append(Step(GuardedInputs, given, watched, {"guard": fitted}))
     return asked
 
 

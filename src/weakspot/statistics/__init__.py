@@ -31,6 +31,7 @@ from weakspot.statistics.ranking import (
     spearman,
 )
 from weakspot.statistics.rarefaction import UnseenTargets, expected_coverage, unseen_targets
+from weakspot.statistics.stratified import stratified_share
 
 __all__ = [
     "EFFECT_SIZES",
@@ -58,6 +59,7 @@ __all__ = [
     "percentile_interval",
     "resampled_counts",
     "spearman",
+    "stratified_share",
     "unseen_targets",
     "wilson_interval",
 ]
