@@ -43,7 +43,9 @@ def test_hugging_face_vision_transformer(transformers):
     finding = coverage(net, output="logits")
     assert finding.summary["inputs"].value == 6
     assert "classifier" in finding.table["layer"].to_pylist()
-    with pytest.raises(SubjectError, match="a mapping with 'logits', expected a tensor: say which one with output="):
+    assert coverage(net).summary == finding.summary  # there is no other output to take
+    net.config.output_hidden_states = True
+    with pytest.raises(SubjectError, match="'logits', 'hidden_states', expected a tensor: say which one with output="):
         coverage(net)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weakspot.asking.answers import Answers
 from weakspot.asking.config import Config, DataEntry, SubjectEntry, config_of
-from weakspot.asking.loading import Loaded, model_named, own_fingerprint, with_data
+from weakspot.asking.loading import Loaded, model_named, own_fingerprint, unprepared, with_data
 from weakspot.asking.progress import Bar
 from weakspot.asking.session import answered
 from weakspot.asking.splits import attacked_split, load_source
@@ -21,11 +21,12 @@ from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
+from weakspot.core.output_choice import OutputChoice
 from weakspot.core.plan import Plan
 from weakspot.core.probe import Probe
 from weakspot.core.progress import LOGGER, Logged, Progress
 from weakspot.core.source import Source
-from weakspot.core.subject import OutputChoice, Subject
+from weakspot.core.subject import Subject
 from weakspot.core.tasks import Scores, Task
 from weakspot.registry import find_probe, steps_for
 
@@ -84,7 +85,8 @@ def ask(
         _subject(model, about), {name: split for name, split in splits.items() if split is not None}, limit
     )
     planned.check(loaded.data)
-    for note in loaded.notes:
+    notes = unprepared(loaded.subject.model) if not loaded.subject.prepares else []
+    for note in (*notes, *loaded.notes):
         LOGGER.warning("%s", note)
     target = Path(run) if run is not None else _usual_folder(loaded)
     shown = Bar() if progress is True else progress or Logged()
