@@ -14,6 +14,7 @@ from weakspot.asking.loading import Loaded, model_named, own_fingerprint, unprep
 from weakspot.asking.progress import Bar
 from weakspot.asking.session import answered
 from weakspot.asking.splits import attacked_split, load_source
+from weakspot.asking.task_check import check_tasks
 from weakspot.asking.wrapping import source_of
 from weakspot.core import driver
 from weakspot.core.digest import digest
@@ -81,9 +82,9 @@ def ask(
     about = {"task": task, "classes": classes, "scores": scores, "bounds": bounds, "preprocess": preprocess,
              "output": output, "device": device, "fingerprint": fingerprint}  # fmt: skip
     splits = {"test": test, "train": train, "pool": pool, **(data or {})}
-    loaded = _loaded(
-        _subject(model, about), {name: split for name, split in splits.items() if split is not None}, limit
-    )
+    subject = _subject(model, about)
+    check_tasks({**questions, **dict.fromkeys(probes)}, subject.task)
+    loaded = _loaded(subject, {name: split for name, split in splits.items() if split is not None}, limit)
     planned.check(loaded.data)
     notes = unprepared(loaded.subject.model) if not loaded.subject.prepares else []
     for note in (*notes, *loaded.notes):

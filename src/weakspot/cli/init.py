@@ -14,6 +14,7 @@ import numpy as np
 from weakspot.asking.config import Config, checked_config, config_of
 from weakspot.asking.loading import Loaded, load, load_subject, modules_beside, subject_of
 from weakspot.asking.splits import framed
+from weakspot.asking.task_check import check_tasks
 from weakspot.cli.error_attribution import user_error
 from weakspot.cli.init_template import file_text, inline
 from weakspot.core.costs import costs
@@ -183,6 +184,7 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
 
 def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | None:
     try:
+        check_tasks({name: options}, loaded.subject.task)
         plan = Plan.of(steps_of(name, options))
         list(costs(plan, loaded.subject, loaded.data, None, execution=_TRIED))
     except WeakspotError as error:
