@@ -140,6 +140,7 @@ def test_what_it_writes_runs_at_once(weakspot, place, tmp_path):
     }  # fmt: skip
     assert written["data"] == {"train": "train", "test": "test"}
     assert set(written["ask"]) == {"coverage", "robustness", "classes", "causes", "pictures"}
+    assert written["ask"]["coverage"] == {"criteria": ["nc", "kmnc", "idc"]}  # confidence needs to know the scores
     code, _, err = weakspot("examine", "weakspot.yaml", "--limit", "20", "--quiet")
     assert (code, err) == (0, "")
     assert "coverage.neuron_coverage" in Run.open(tmp_path / "runs" / "weakspot").names()
@@ -212,6 +213,7 @@ def test_an_attacked_split(weakspot, place, tmp_path):
     code, _, err = weakspot(*call, "--pool", attack, "--bounds", "[0, 1]", "--output", "other/weakspot.yaml")
     assert code == 0, err
     written = yaml.safe_load((tmp_path / "other/weakspot.yaml").read_text())
+    assert written["ask"]["coverage"] == {"criteria": ["nc"], "confidence": True}  # there are no training data
     assert written["data"]["test"] == "../test"
     assert written["data"]["pool"] == {"path": "test", "attack": "fgsm", "arguments": {"epsilon": 0.1}}
     assert weakspot("examine", "other/weakspot.yaml", "--quiet")[0] == 0

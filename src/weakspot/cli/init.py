@@ -37,7 +37,11 @@ LABELLED = 256
 """How many are read of classes and labels: normalisations and orders of the classes are compared on them."""
 _TRIED = ExecutionOptions(batch_size=8)
 _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
-    "coverage": tuple({"criteria": criteria} for criteria in (["nc", "kmnc", "idc"], ["nc", "kmnc"], ["nc"])),
+    "coverage": tuple(
+        {"criteria": criteria, **confidence}
+        for confidence in ({"confidence": True}, {})
+        for criteria in (["nc", "kmnc", "idc"], ["nc", "kmnc"], ["nc"])
+    ),
     "robustness": (
         {"neighbours": {"rotate": 15, "shift": 2}},
         {"neighbours": {"brightness": 0.2, "noise": 0.05}, "tolerance": 3},
@@ -175,7 +179,8 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
-        for options in ways:
+        sure = loaded.subject.task == "classification" and loaded.subject.scores is not None
+        for options in (way for way in ways if sure or "confidence" not in way):
             questions[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
             if questions[name][1] is None:
                 break
