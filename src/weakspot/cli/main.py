@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Find where a neural network can't be trusted, see why, and check the fix.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -44,10 +43,19 @@ _PIPE_CLOSED = 141
 """As a shell tells of a program whose reader, such as `head`, had seen enough."""
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit()
+
+
 @app.callback()
 def main(
     trace: Annotated[
         bool, typer.Option("--traceback", help="Show where an error was raised.", envvar="WEAKSPOT_TRACEBACK")
+    ] = False,
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Find where a neural network can't be trusted, see why, and check the fix."""
@@ -232,7 +240,7 @@ def layers(config: ConfigFile, device: Device = None, as_json: Json = False) -> 
 def show(
     run: RunFolder,
     name: Annotated[str | None, typer.Argument(help="A Finding of the Run; without it all are shown.")] = None,
-    rows: Annotated[int, typer.Option(help="Rows of the table to print.")] = 10,
+    rows: Annotated[int, typer.Option(help="Rows of the table to print.", min=0)] = 10,
     as_json: Json = False,
 ) -> None:
     """Print the Findings of a Run."""
@@ -244,7 +252,7 @@ def show(
         opened = Run.open(run)
         findings = [opened[name]] if name else list(opened)
         if as_json:
-            typer.echo(json.dumps([finding_entry(finding) for finding in findings], indent=1))
+            typer.echo(json.dumps([finding_entry(finding, rows if name else None) for finding in findings], indent=1))
             return
         for finding in findings:
             print_finding(finding, rows if name else 0)

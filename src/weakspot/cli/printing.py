@@ -13,12 +13,23 @@ if TYPE_CHECKING:
     from weakspot.core.speed import Tried
 
 
-def finding_entry(finding: "Finding") -> dict[str, Any]:
-    """A Finding without its table and arrays."""
+def finding_entry(finding: "Finding", rows: int | None = None) -> dict[str, Any]:
+    """A Finding without its arrays, with so many rows of its table."""
     from weakspot.core.digest import canonical
 
-    rows = 0 if finding.table is None else finding.table.num_rows
-    return {"name": finding.name, "about": finding.about, "summary": canonical(finding.summary), "rows": rows}
+    held = 0 if finding.table is None else finding.table.num_rows
+    entry = {"name": finding.name, "about": finding.about, "summary": canonical(finding.summary), "rows": held}
+    if rows is None:
+        return entry
+    first = [] if finding.table is None else finding.table.slice(0, rows).to_pylist()
+    return {**entry, "table": [{name: _plain(value) for name, value in row.items()} for row in first]}
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it: what is no number there, and dates, as text."""
+    from weakspot.core.digest import canonical
+
+    return value.isoformat() if hasattr(value, "isoformat") else canonical(value)
 
 
 def print_finding(finding: "Finding", rows: int) -> None:

@@ -14,6 +14,8 @@ from weakspot.statistics.paired import paired_difference_interval
 
 NO_DIFFERENCE = "no difference shown"
 UNKNOWN = "no interval, so nothing is shown"
+CORRECT = "correct"
+"""The role of the column that says whether an input is predicted correctly."""
 COMPLEMENT = "not "
 """Before the column of which a number is 1 less the mean."""
 
@@ -79,8 +81,22 @@ def compare_runs(before: Run, after: Run, *, confidence: float = 0.95) -> Compar
         raise DataError(
             f"{before.folder} and {after.folder} have no Finding in common: ask the same questions of both models"
         )
-    differences = [one for name in common for one in compare_findings(before[name], after[name], confidence=confidence)]
+    differences = list(_once(before, after, common, confidence))
     return Comparison(differences, [*_notes(before, after, common), *_chance(differences, confidence)])
+
+
+def _once(before: Run, after: Run, common: list[str], confidence: float) -> Iterator[Difference]:
+    """Every difference, each quantity once: which inputs are predicted correctly stands in several Findings."""
+    told = set()
+    for name in common:
+        of_finding = after[name]
+        for one in compare_findings(before[name], of_finding, confidence=confidence):
+            shared = one.column is not None and of_finding.outputs.column(one.column).role == CORRECT
+            same = replace(one, finding="")
+            if not shared or same not in told:
+                yield one
+            if shared:
+                told.add(same)
 
 
 def compare_findings(before: Finding, after: Finding, *, confidence: float = 0.95) -> Iterator[Difference]:

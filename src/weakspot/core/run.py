@@ -1,6 +1,5 @@
 """A Run: a folder of Findings with a manifest. Read and written without torch; the format is in `docs/format.md`."""
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from weakspot.core.files import make_folder, tidy, write_text, writing
 from weakspot.core.finding import Finding, verify
 from weakspot.core.guarded_open import open_plain
 from weakspot.core.index_checks import check_name, other_kinds, read_index
+from weakspot.core.locks import lock
 
 FORMAT = "weakspot-run"
 VERSION = 1
@@ -172,7 +172,7 @@ class Run:
             file = open_plain(path, links=False, flags=os.O_RDWR | os.O_CREAT, mode="r+")
         with file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file, wait=False)
             except BlockingIOError:
                 file.seek(0)
                 raise RunBusy(
