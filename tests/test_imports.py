@@ -26,6 +26,7 @@ JUDGES = {
     "estimates": {"statistics"},
     "upgrades": {"rooms"},
     "yaml_file": set(),
+    "sharing": set(),
     "report": {"statistics"},
     "compare": {"statistics"},
     "gate": {"statistics", "compare", "yaml_file"},

@@ -20,7 +20,7 @@ BUILT_IN = {
     "weakspot.data": "Pictures",
     "weakspot.coverage": "NeuronCoverage ActivationRanges KMultisection TopNeurons Confidence NextInputs "
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
-    "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",
+    "LikelihoodSurpriseCoverage DistanceSurpriseCoverage ImageHashes Duplicates",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
     "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria",
