@@ -100,6 +100,8 @@ def test_no_picture_is_left(run, tmp_path):
     assert not list(copied.folder.rglob("*.png"))
     assert [a for finding in copied for a in finding.arrays.values() if a.dtype == np.uint8 and a.ndim > 2] == []
     assert "data:image/png" not in render(copied)
+    before, after = (set(one["causes.root_causes"].arrays) for one in (run, copied))
+    assert before - after == {"thumbnails", "heat_pictures"}
     assert names_in(everything(copied.folder))  # only what was asked for is left out
     kept = shared_run(run, tmp_path / "kept", Sharing(key=KEY))
     assert list(kept.folder.rglob("*.png")) and names_in(render(kept)) == []

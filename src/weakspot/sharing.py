@@ -36,7 +36,7 @@ _NAMING = ("id", "group")
 class Sharing:
     """What of a Run is left out or renamed.
 
-    pictures: whether pictures stay: those of Findings, and arrays of bytes in three and more dimensions.
+    pictures: whether pictures stay: those of Findings, and arrays that are pictures or heat maps of pixels.
     metadata: whether columns that came with the data stay; where not, their text is left out wherever it is quoted.
     key: names of samples and of their groups become a keyed hash of them (HMAC-SHA-256): the same key gives the same
         pseudonyms, and without it nobody can tell whose they are. None keeps the names.
@@ -157,7 +157,7 @@ def _shared(finding: Finding, sharing: Sharing, renaming: Renaming) -> Finding:
     arrays = {
         name: _renamed_array(np.asarray(array), renaming)
         for name, array in finding.arrays.items()
-        if sharing.pictures or not _is_picture(np.asarray(array))
+        if sharing.pictures or not _is_picture(np.asarray(array), finding.outputs.array(name).axes)
     }
     media = {renaming.text(key): Picture(one.png, renaming.text(one.caption)) for key, one in finding.media.items()}
     return Finding(
@@ -182,9 +182,9 @@ def _said(sharing: Sharing, finding: Finding) -> dict[str, Any]:
     }
 
 
-def _is_picture(array: np.ndarray) -> bool:
-    """Arrays of bytes with rows and columns: small pictures, heat maps."""
-    return array.dtype == np.uint8 and array.ndim >= 3
+def _is_picture(array: np.ndarray, axes: Sequence[str]) -> bool:
+    """Arrays of bytes in three and more dimensions, and those declared to have height and width, as heat maps."""
+    return (array.dtype == np.uint8 and array.ndim >= 3) or {"height", "width"} <= set(axes)
 
 
 def _renamed_array(array: np.ndarray, renaming: Renaming) -> np.ndarray:
