@@ -37,3 +37,13 @@ def test_a_csv_file_comes_back_as_metadata(run, source, tmp_path):
     column = joined.metadata["causes.errors.correct"]
     table = sample_columns(run)
     assert column.tolist() == [str(one) for one in table["causes.errors.correct"].to_pylist()]
+
+
+def test_evidence_assumes_that_groups_are_independent(run, tmp_path):
+    from weakspot.evidence import verify_bundle, write_bundle
+
+    write_bundle(run, tmp_path / "evidence")
+    text = (tmp_path / "evidence" / "evidence.md").read_text()
+    assert "The groups of samples that belong together, by group, are drawn independently" in text
+    assert "The samples of each split are drawn independently" not in text
+    assert verify_bundle(tmp_path / "evidence", run=run.folder).claims > 0
