@@ -21,7 +21,7 @@ BUILT_IN = {
     "weakspot.performance": "Performance",
     "weakspot.coverage": "NeuronCoverage ActivationRanges KMultisection TopNeurons Confidence NextInputs "
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
-    "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",
+    "LikelihoodSurpriseCoverage DistanceSurpriseCoverage ImageHashes Duplicates",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
     "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions "
     "PredictionGuard GuardEvaluation GuardedInputs",

@@ -10,7 +10,8 @@ from weakspot.registry import offered
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXPORTING = (
-    "attacks causes classes compare coverage data engines evidence laws lesions looks models performance relevance "
+    "attacks causes classes compare coverage data engines evidence integrations laws lesions looks models performance "
+    "relevance "
     "repair report robustness slices statistics"
 )
 WITHOUT_EXPORTS = ["core", "gate", "viewer"]

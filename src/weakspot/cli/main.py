@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from weakspot._version import __version__
-from weakspot.cli import causes, classes, lesions, robustness, verdict_commands, view
+from weakspot.cli import causes, classes, lesions, robustness, share, verdict_commands, view
 from weakspot.cli.arguments import (
     ConfigFile,
     Device,
@@ -23,6 +23,7 @@ from weakspot.cli.arguments import (
     takes_examination_flags,
 )
 from weakspot.cli.room_commands import answer, ask_command, asking_alone
+from weakspot.cli.share import KeyFile, Pictures, Pseudonyms
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.own_process import allow_many_files, keep_freed_memory
 from weakspot.rooms import QUESTIONS
@@ -280,21 +281,26 @@ def laws(
 def report(
     run: RunFolder,
     output: Annotated[Path | None, typer.Option(help="The file to write; by default report.html in the Run.")] = None,
+    pictures: Pictures = True,
+    pseudonyms: Pseudonyms = False,
+    key: KeyFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a Run as one HTML file that opens without a network."""
     from weakspot.cli.error_attribution import reading
+    from weakspot.cli.share import shown
     from weakspot.core.run import Run
     from weakspot.report.html import write_report
 
-    with reading(run):
-        written = write_report(Run.open(run), output or run / "report.html")
+    with reading(run), shown(Run.open(run), pictures=pictures, pseudonyms=pseudonyms, key=key) as what:
+        written = write_report(what, output or run / "report.html")
     if not quiet:
         typer.echo(f"report: {written}")
 
 
 verdict_commands.register(app)
 view.register(app)
+share.register(app)
 
 
 def run() -> None:
