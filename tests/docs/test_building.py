@@ -10,8 +10,8 @@ from weakspot.registry import offered
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXPORTING = (
-    "attacks causes classes compare coverage data engines evidence laws lesions looks models relevance repair report "
-    "robustness slices statistics"
+    "attacks causes classes compare coverage data engines evidence laws lesions looks models performance relevance "
+    "repair report robustness slices statistics"
 )
 WITHOUT_EXPORTS = ["core", "gate", "viewer"]
 SPHINX = "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"

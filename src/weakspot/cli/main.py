@@ -271,15 +271,23 @@ def laws(
 def report(
     run: RunFolder,
     output: Annotated[Path | None, typer.Option(help="The file to write; by default report.html in the Run.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="A file with rules: the report begins with what follows from them.")
+    ] = None,
+    baseline: verdict_commands.Baseline = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a Run as one HTML file that opens without a network."""
     from weakspot.cli.error_attribution import reading
     from weakspot.core.run import Run
+    from weakspot.gate.output import as_sentence, open_points
     from weakspot.report.html import write_report
+    from weakspot.report.view_models import ShownVerdict
 
-    with reading(run):
-        written = write_report(Run.open(run), output or run / "report.html")
+    with reading(run, baseline):
+        verdict = None if policy is None else verdict_commands.verdict_of(Run.open(run), policy, baseline)
+        shown = None if verdict is None else ShownVerdict(as_sentence(verdict), open_points(verdict))
+        written = write_report(Run.open(run), output or run / "report.html", shown)
     if not quiet:
         typer.echo(f"report: {written}")
 
