@@ -284,16 +284,24 @@ def report(
     pictures: Pictures = True,
     pseudonyms: Pseudonyms = False,
     key: KeyFile = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="A file with rules: the report begins with what follows from them.")
+    ] = None,
+    baseline: verdict_commands.Baseline = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a Run as one HTML file that opens without a network."""
     from weakspot.cli.error_attribution import reading
     from weakspot.cli.share import shown
     from weakspot.core.run import Run
+    from weakspot.gate.output import as_sentence, open_points
     from weakspot.report.html import write_report
+    from weakspot.report.view_models import ShownVerdict
 
-    with reading(run), shown(Run.open(run), pictures=pictures, pseudonyms=pseudonyms, key=key) as what:
-        written = write_report(what, output or run / "report.html")
+    with reading(run, baseline), shown(Run.open(run), pictures=pictures, pseudonyms=pseudonyms, key=key) as what:
+        verdict = None if policy is None else verdict_commands.verdict_of(Run.open(run), policy, baseline)
+        summary = None if verdict is None else ShownVerdict(as_sentence(verdict), open_points(verdict))
+        written = write_report(what, output or run / "report.html", summary)
     if not quiet:
         typer.echo(f"report: {written}")
 

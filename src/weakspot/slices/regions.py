@@ -55,7 +55,8 @@ class ErrorRegion:
     def likeness(self, values: NDArray[np.floating]) -> Floats:
         """How much each input, (inputs, values), is like the group.
 
-        >>> ErrorRegion("features", np.array([2.0, 0.0]), 1.0, 0.5).likeness(np.array([[1.0, 9.0], [0.5, 0.0]])).tolist()
+        >>> region = ErrorRegion("features", np.array([2.0, 0.0]), 1.0, 0.5)
+        >>> region.likeness(np.array([[1.0, 9.0], [0.5, 0.0]])).tolist()
         [1.0, 0.0]
         """
         return np.asarray((values @ self.weights - self.offset).round(6), dtype=np.float64)
