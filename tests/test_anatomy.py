@@ -40,6 +40,28 @@ def test_a_room_has_its_parts(room):
     assert rooms()[room] is declared
 
 
+PURE = {"causes": ("distances", "tree", "knees", "stability", "landmarks")}
+"""Pure functions of a room that are not in `metrics` modules: they are named by what they hold."""
+
+
+@pytest.mark.parametrize("room", QUESTIONS)
+def test_a_room_names_its_files_by_their_role(room):
+    files = {path.stem: path for path in (SOURCE / "weakspot" / room).glob("*.py")}
+    assert {"room", "outputs"} <= files.keys()
+    assert ("pages" in files) == bool(rooms()[room].pages)
+    metrics = [name for name in files if name == "metrics" or name.startswith("metrics_")]
+    assert metrics or room in PURE
+    for name in [*metrics, *PURE.get(room, ())]:
+        assert "weakspot.core.probe" not in files[name].read_text(encoding="utf-8"), f"{name} is to be pure"
+
+
+@pytest.mark.parametrize(("package", "name"), PROBES, ids=lambda part: part)
+def test_probes_are_in_files_called_so(package, name):
+    if package.removeprefix("weakspot.") in QUESTIONS:
+        module = getattr(import_module(package), name).__module__.rpartition(".")[2]
+        assert module == "probes" or module.endswith("_probes")
+
+
 @pytest.mark.parametrize("room", QUESTIONS)
 def test_a_room_with_pages_has_routes(room):
     from fastapi import APIRouter

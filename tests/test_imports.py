@@ -13,7 +13,7 @@ TORCH_FREE = {
     f"weakspot.core.{name}"
     for name in (
         "finding", "run", "errors", "digest", "files", "guarded_open", "guarded_table", "index_checks", "outputs",
-        "figures", "sealed", "templates", "room", "groups",
+        "figures", "sealed", "templates", "room", "locks", "groups",
     )
 }  # fmt: skip
 SHARED = {"lazy", "rooms", "formatting"}
@@ -26,6 +26,7 @@ JUDGES = {
     "estimates": {"statistics"},
     "upgrades": {"rooms"},
     "yaml_file": set(),
+    "sharing": set(),
     "report": {"statistics"},
     "compare": {"statistics"},
     "gate": {"statistics", "compare", "yaml_file"},
@@ -113,6 +114,9 @@ def may_import(module):
         below = {"core", "relevance", "looks", "data", "attacks", "repair", "statistics", "estimates", "slices"}
         above = ("viewer", "report") if module.endswith("pages") else ()
         return {*below, *SHARED, "heat_pictures", "kernels", room, *above}
+    if room == "integrations":
+        below = {"core", "data", "relevance", "looks", "statistics", "estimates", "asking", "registry"}
+        return {*below, *SHARED, "report", "compare", "gate", room}
     if room in JUDGES:
         return {room, *JUDGES[room], *(SHARED if room not in SHARED else ())}
     return None
@@ -261,3 +265,10 @@ def test_the_walk_sees_what_there_is():
 )
 def test_how_imports_are_found(text, expected):
     assert set(imports(ast.parse(text))) == expected
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "integrations"])
+def test_adapters_import_other_tools_only_where_they_are_needed(module):
+    assert foreign(imported(module)) <= {"numpy", "torch", "pyarrow", "PIL"}
+    others = [name for name in MODULES if package(name) != "integrations"]
+    assert not [name for name in others if module in imported(name)]

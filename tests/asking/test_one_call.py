@@ -150,6 +150,13 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(given, message, pairs,
     assert not list(tmp_path.iterdir())
 
 
+def test_a_shape_that_the_model_cannot_take_is_told_with_the_error_of_torch(pairs, tmp_path):
+    inputs, targets = pairs
+    with pytest.raises(RuntimeError, match="to have 1 channels") as caught:
+        weakspot.ask(digits.model(), test=(inputs.movedim(1, 3), targets), causes={}, run=tmp_path / "run")
+    assert "samples are {'test': (8, 8, 1)}: channels come first" in caught.value.__notes__[0]
+
+
 def test_options_of_a_subject_belong_to_it(pairs):
     with pytest.raises(ConfigError, match="the model is a Subject already: say classes, scores where you make it"):
         weakspot.ask(Subject(digits.model()), test=pairs, classes=10, scores="logits", confidence={})

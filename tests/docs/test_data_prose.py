@@ -25,3 +25,19 @@ def test_intervals_with_and_without_groups():
     )
     plain, grouped = (f"{100 * float(row['coverage']):.0f} %" for row in rows("grouped", tracks="100"))
     assert f"holds the true value in {plain}, the second in {grouped}" in PAGE
+
+
+def test_copies_in_real_data():
+    for row in rows("duplicates"):
+        if row["data"] in ("made", "50,000 x 50,000"):
+            continue
+        leaked = int(row["leaked_exact"]) + int(row["leaked_near"])
+        repeated = int(row["repeated_exact"]) + int(row["repeated_near"])
+        name = row["data"].replace("faces, as", "YouTube faces, as").replace("faces, by", "YouTube faces, split by")
+        name = name.replace("driving, in", "driving simulator, split in").replace(
+            "driving, sh", "driving simulator, sh"
+        )
+        assert f"| {name} | {int(row['test']):,} | {leaked} | {repeated} |" in PAGE
+    [large], [made] = rows("duplicates", data="50,000 x 50,000"), rows("duplicates", data="made")
+    assert f"takes {float(large['seconds']):.0f} s on one core and {large['gib']} GiB" in PAGE
+    assert f"half of them resized, {100 * float(made['found']):.2f} % are found" in PAGE

@@ -65,7 +65,7 @@ def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show)
     page.wait("document.getElementById('finding-causes.errors').open")
     assert "29" in page.run("document.getElementById('finding-causes.errors').innerText")
     links = page.run("[...document.querySelectorAll('.cards a')].map(link => link.getAttribute('href'))")
-    assert links == ["/samples", "/holes", "/weak", "/map", "/pairs", "/clusters", "/findings", "/compare"]
+    assert links == ["/samples", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]
     page.click(".cards a[href='/holes']")
     page.wait("location.pathname === '/holes' && document.querySelector('.list button')")
     page.click("nav[aria-label='Run'] a:not([aria-current])")

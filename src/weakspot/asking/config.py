@@ -22,6 +22,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions, execution_fields
 from weakspot.core.options import OptionError, described, fits, nearest, refuse_unknown, shortened
 from weakspot.core.tasks import Scores, Task
+from weakspot.data.framing import Interpolation
 from weakspot.yaml_file import Places, parse_yaml, read_yaml
 
 Kind = Literal["folder", "zip", "csv", "npz", "npy", "idx", "nifti", "function"]
@@ -80,7 +81,7 @@ class SubjectEntry(Entry):
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments for the factory, or for reading the file."""
     weights: str | list[str] | None = None
-    """A safetensors file, or a state dict: `.pt`, `.pth`, `.bin`, `.ckpt`; several make an ensemble."""
+    """A safetensors file, or a state dict: `.pt`, `.pth`, `.th`, `.tar`, `.bin`, `.ckpt`; several make an ensemble."""
     weights_entry: str | None = None
     """Which part of a checkpoint holds the weights."""
     task: Task = "classification"
@@ -128,6 +129,11 @@ class DataEntry(Entry):
     channels: Literal["first", "last", "none"] | None = None
     mode: Literal["RGB", "L"] | None = None
     size: list[int] | None = None
+    shorter_side: int | None = None
+    """To which images are resized in proportion, before they are cropped."""
+    crop: list[int] | None = None
+    """Height and width of the middle that is kept."""
+    interpolation: Interpolation | None = None
     folder: str | None = None
     """zip: where in the archive the images lie."""
     root: str | None = None
@@ -152,7 +158,7 @@ class DataEntry(Entry):
     group: str | None = None
     """The column of the metadata that says which samples belong together: frames of a film, slices of a patient."""
 
-    @field_validator("size")
+    @field_validator("size", "crop")
     @classmethod
     def _height_and_width(cls, value: Any) -> Any:
         if value is not None and (len(value) != 2 or not all(0 < side < 100_000 for side in value)):

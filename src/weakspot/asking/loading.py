@@ -23,7 +23,7 @@ from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
 from weakspot.data.groups import suggested_groups
 from weakspot.looks import Ensemble, SlidingWindow
-from weakspot.models import Normalise, OnnxModel, load_exported, load_weights
+from weakspot.models import Normalise, OnnxModel, load_exported, load_weights, stated_preparation
 from weakspot.registry import called, imported
 
 _WITH_NAMES = ("classification", "multilabel")
@@ -169,8 +169,16 @@ def load_subject(config: Config, folder: Path, *, device: str | None = None) -> 
         preprocess = _preprocess(entry.preprocess)
     with named(config, "subject", "classes"):
         classes = _classes(entry.classes, folder)
+    if preprocess is None:
+        notes += unprepared(model, entry.model, entry.arguments)
     with named(config, "subject"):
         return subject_of(entry, model, classes=classes, preprocess=preprocess, device=where), notes
+
+
+def unprepared(model: Any, reference: str = "", arguments: Mapping[str, Any] | None = None) -> list[str]:
+    """What to know of a model without pre-processing: what it says itself of the inputs that it was trained on."""
+    stated = stated_preparation(model, reference, arguments)
+    return [] if stated is None or stated.normalise == Normalise() else [stated.note()]
 
 
 def subject_of(

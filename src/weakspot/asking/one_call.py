@@ -1,19 +1,21 @@
 """One call from a model and data, as Python has them, to the answers."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
 from weakspot.asking.answers import Answers
 from weakspot.asking.config import Config, DataEntry, SubjectEntry, config_of
-from weakspot.asking.loading import Loaded, model_named, own_fingerprint, with_data
+from weakspot.asking.loading import Loaded, model_named, own_fingerprint, unprepared, with_data
 from weakspot.asking.progress import Bar
 from weakspot.asking.session import answered
 from weakspot.asking.splits import attacked_split, load_source
+from weakspot.asking.task_check import check_tasks
 from weakspot.asking.wrapping import source_of
 from weakspot.core import driver
 from weakspot.core.digest import digest
@@ -21,11 +23,12 @@ from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
+from weakspot.core.output_choice import OutputChoice
 from weakspot.core.plan import Plan
 from weakspot.core.probe import Probe
 from weakspot.core.progress import LOGGER, Logged, Progress
 from weakspot.core.source import Source
-from weakspot.core.subject import OutputChoice, Subject
+from weakspot.core.subject import Subject
 from weakspot.core.tasks import Scores, Task
 from weakspot.registry import find_probe, steps_for
 
@@ -80,15 +83,17 @@ def ask(
     about = {"task": task, "classes": classes, "scores": scores, "bounds": bounds, "preprocess": preprocess,
              "output": output, "device": device, "fingerprint": fingerprint}  # fmt: skip
     splits = {"test": test, "train": train, "pool": pool, **(data or {})}
-    loaded = _loaded(
-        _subject(model, about), {name: split for name, split in splits.items() if split is not None}, limit
-    )
+    subject = _subject(model, about)
+    check_tasks({**questions, **dict.fromkeys(probes)}, subject.task)
+    loaded = _loaded(subject, {name: split for name, split in splits.items() if split is not None}, limit)
     planned.check(loaded.data)
-    for note in loaded.notes:
-        LOGGER.warning("%s", note)
+    _tell(loaded)
     target = Path(run) if run is not None else _usual_folder(loaded)
     shown = Bar() if progress is True else progress or Logged()
-    made, _ = answered(planned, loaded.subject, loaded.data, target, execution=execution, engine=engine, progress=shown)
+    with _told_shapes(loaded.data):
+        made, _ = answered(
+            planned, loaded.subject, loaded.data, target, execution=execution, engine=engine, progress=shown
+        )
     return Answers.open(made.folder)
 
 
@@ -106,12 +111,30 @@ def examine(
 
     data: a source, a torch Dataset or DataLoader, an array or tensor, or a tuple (inputs, targets).
     probes: a probe that needs no options may be given by its name.
-    work: a folder where finished shards are kept, so that an interrupted call resumes where it stopped; without one
-        they are kept in a temporary folder.
+    work: a folder where finished shards are kept, so that an interrupted call resumes; without one they are kept in a
+        temporary folder.
     """
     source = source_of(data, "the data are", subject.classes)
     made = [find_probe(probe)() if isinstance(probe, str) else probe for probe in probes]
     return driver.examine(subject, source, made, execution=execution, engine=engine, progress=progress, work=work)
+
+
+def _tell(loaded: Loaded) -> None:
+    """Log what the user should know of model and data."""
+    stated = [] if loaded.subject.prepares else unprepared(loaded.subject.model)
+    for note in (*stated, *loaded.notes):
+        LOGGER.warning("%s", note)
+
+
+@contextmanager
+def _told_shapes(data: Mapping[str, Source]) -> Iterator[None]:
+    """What torch says of inputs that a model cannot take, with the shape that samples have."""
+    try:
+        yield
+    except RuntimeError as error:
+        shapes = {split: tuple(source.read(np.arange(1)).inputs.shape[1:]) for split, source in data.items()}
+        error.add_note(f"samples are {shapes}: channels come first; ArraySource has channels='last' and 'none'")
+        raise
 
 
 def _subject(model: Any, about: Mapping[str, Any]) -> Subject:

@@ -35,7 +35,7 @@ def carlini_wagner(
 
     g = Z_y − max_{i≠y} Z_i for the class y to leave, or (`targeted`) max_{i≠t} Z_i − Z_t for the class t to reach; κ is
     `confidence`. Adam goes `iterations` steps downhill for each of `search_steps` values of c, which grow tenfold until
-    the answer turns and are narrowed down by bisection after that. Of all x′ whose answer has turned the nearest is
+    the prediction changes and are narrowed down by bisection after that. Of all x′ that change it the nearest is
     kept; a sample without one stays as it is.
 
     forward: gives logits Z.
@@ -68,7 +68,7 @@ class Aim:
     confidence: float
 
     def margin(self, logits: Tensor, rows: Tensor | slice = slice(None)) -> tuple[Tensor, Tensor]:
-        """max(g, −κ) + κ, and whether the answer has turned by that margin; a tie of two classes is no turn."""
+        """max(g, −κ) + κ, and whether the prediction has changed by that margin; a tie of two classes is no change."""
         classes = self.classes[rows][:, None]
         logit, other = logits.gather(1, classes), logits.scatter(1, classes, -torch.inf).max(1, keepdim=True).values
         short = (other - logit if self.targeted else logit - other)[:, 0]

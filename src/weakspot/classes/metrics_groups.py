@@ -29,7 +29,7 @@ class GroupAccuracy:
 
     @property
     def accuracy(self) -> Floats:
-        """Share of the group's images that are right."""
+        """Share of the group's images that are predicted correctly."""
         return self.correct / self.images
 
     def interval(self, *, confidence: float = 0.95) -> Interval:

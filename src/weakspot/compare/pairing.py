@@ -46,7 +46,7 @@ def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.nd
     which are codes more often than quantities. Inputs of which one side has no finite number are left out. The last is
     what each input belongs to; None where each stands for itself.
     """
-    old, new = _by_id(before.table), _by_id(after.table)
+    old, new = by_id(before.table), by_id(after.table)
     if old is None or new is None:
         return
     ids = np.intersect1d(old[ID].to_numpy(), new[ID].to_numpy())
@@ -67,7 +67,7 @@ def _missing(values: np.ndarray) -> np.ndarray:
     return ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
 
 
-def _by_id(table: "pa.Table | None") -> "pa.Table | None":
+def by_id(table: "pa.Table | None") -> "pa.Table | None":
     """The table in the order of its ids; none where rows are no inputs, each named once."""
     if table is None or ID not in table.column_names or not table.num_rows:
         return None

@@ -68,7 +68,7 @@ def driving(
     """A driver, to which the model is lent while this lasts.
 
     folder: where finished shards are kept, with what was chosen when the work was begun, so that it resumes alike.
-    answers: what was noted of the model's answers before.
+    answers: what was noted of the model's outputs before.
     """
     asked = options or ExecutionOptions()
     with engine_at_work(asked, engine) as worker, subject.borrowed():

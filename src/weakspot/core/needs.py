@@ -21,7 +21,7 @@ class RelevanceRequest:
 
     points: where.
     rows: says, of the outputs, which samples are wanted, and the others get zeros; by default all are.
-    targets: the true answers, where the data have them.
+    targets: the labels, where the data have them.
     """
 
     model: nn.Module

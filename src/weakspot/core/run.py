@@ -1,6 +1,5 @@
 """A Run: a folder of Findings with a manifest. Read and written without torch; the format is in `docs/format.md`."""
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from weakspot.core.files import make_folder, tidy, write_text, writing
 from weakspot.core.finding import Finding, verify
 from weakspot.core.guarded_open import open_plain
 from weakspot.core.index_checks import check_name, other_kinds, read_index
+from weakspot.core.locks import lock
 
 FORMAT = "weakspot-run"
 VERSION = 1
@@ -29,7 +29,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 @dataclass(frozen=True)
 class Run:
-    """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or goes on with it."""
+    """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or continues it."""
 
     folder: Path
     _verified: dict[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -159,7 +159,7 @@ class Run:
         self._write({**before, "subject": subject, "data": data, "asked": names})
 
     def note_answers(self, answers: Mapping[str, Any]) -> None:
-        """Note in the manifest what models answered to a few samples, so that a changed one is noticed."""
+        """Note in the manifest the models' outputs for a few samples, so that a changed model is noticed."""
         before = self.manifest()
         if before.get("answers") != answers:
             self._write({**before, "answers": answers})
@@ -172,7 +172,7 @@ class Run:
             file = open_plain(path, links=False, flags=os.O_RDWR | os.O_CREAT, mode="r+")
         with file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file, wait=False)
             except BlockingIOError:
                 file.seek(0)
                 raise RunBusy(

@@ -85,7 +85,7 @@ class Footprints(LayerProbe):
         return observed_uncertainty(seen)
 
     def _errors(self, seen: Observation) -> dict[str, Tensor]:
-        """Whether each answer is wrong, and, where it is one class taken for another, the number of that confusion."""
+        """Whether each prediction is incorrect, and, of classes, the number of that pair of label and prediction."""
         if self.setting.task not in JUDGED or seen.batch.targets is None:
             return {}
         wrong = ~seen.correct

@@ -14,7 +14,9 @@ from weakspot.core.source import Source, batch_limit, groups_of
 
 _AT_ONCE = 256
 _NAMES = frozenset("track patient subject person video film clip sequence scene case session series drive".split())
-_ENDS_IN_NUMBER = re.compile(r"(.*\d.*?)[-_ .]\d+")
+_ENDS_IN_NUMBER = re.compile(r"(.+)[-_ .]\d+")
+_MANY = 20
+"""Beginnings without a number of their own from which on they look like names of things, and not of kinds."""
 _ALIKE = 0.5
 """Share of the samples that must belong to a group of two or more for names to suggest groups."""
 
@@ -62,8 +64,9 @@ def known_metadata(source: Source) -> Mapping[str, np.ndarray] | None:
 def suggested_groups(source: Source) -> str:
     """What suggests that samples belong together, in a sentence; empty where nothing does, or where groups are given.
 
-    A column of the metadata that is called "track", "patient" or the like; or ids such as "patient07-12", of which the
-    part before the last number holds a number itself, and is shared by most samples.
+    A column of the metadata that is called "track", "patient" or the like and repeats its values; or ids such as
+    "patient07_12" or "Ada_Lovelace_3" that most often share what stands before their last number. One such beginning
+    per folder, or no more of them than classes, is how files of a class are named, and suggests nothing.
     """
     if groups_of(source) is not None or len(source.ids) < 2:
         return ""
@@ -71,14 +74,16 @@ def suggested_groups(source: Source) -> str:
         words = set(re.split(r"[^a-z]+", name.lower()))
         if words & _NAMES and _shared(np.unique(column.astype(np.str_), return_counts=True)[1], len(column)):
             return f"the metadata have a column {name!r} with the same value for several samples"
-    stems = [_stem(name) for name in source.ids]
-    told = [stem for stem in stems if stem]
-    counts = np.unique(told, return_counts=True)[1] if told else np.zeros(0, dtype=np.int64)
-    if not _shared(counts, len(stems)):
+    stems = [stem for stem in map(_stem, source.ids) if stem]
+    names, counts = np.unique(stems, return_counts=True) if stems else (np.zeros(0), np.zeros(0, dtype=np.int64))
+    folders = {name.rpartition("/")[0] for name in source.ids}
+    usual = max(len(folders), len(getattr(source, "classes", None) or ()))
+    numbered = any(character.isdigit() for character in str(stems[0]).rpartition("/")[2]) if stems else False
+    if len(names) <= usual * (1 if numbered else 2) or len(names) < (2 if numbered else _MANY):
         return ""
-    return (
-        f"several ids begin alike and end in a number, as {told[0]!r}…, which looks like frames or slices of one thing"
-    )
+    if not _shared(counts, len(source.ids)):
+        return ""
+    return f"several ids begin alike and end in a number, as {stems[0]!r}…, like frames or slices of one thing"
 
 
 def _shared(counts: np.ndarray, samples: int) -> bool:
@@ -87,10 +92,10 @@ def _shared(counts: np.ndarray, samples: int) -> bool:
 
 
 def _stem(name: str) -> str:
-    """What an id begins with before its last number, where that holds a number itself: "track12" of "track12_0003.png".
+    """What an id begins with before its last number, which a sign sets apart: "a/track12" of "a/track12_0003.png".
 
-    >>> _stem("a/track12_0003.png"), _stem("img_0003.png"), _stem("0003")
-    ('a/track12', '', '')
+    >>> _stem("a/track12_0003.png"), _stem("Ada_Lovelace_3.jpg"), _stem("cat7"), _stem("0003")
+    ('a/track12', 'Ada_Lovelace', '', '')
     """
     folder, _, file = name.rpartition("/")
     matched = _ENDS_IN_NUMBER.fullmatch(file.partition(".")[0])

@@ -11,8 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from weakspot.core.errors import ConfigError, SubjectError
-
-ROOT = "(model)"
+from weakspot.core.layers import ROOT
 
 
 class Taps:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from weakspot.core.errors import DataError
 
 Flags = NDArray[np.bool_]
-TraitSource = Literal["metadata", "image", "class", "prediction"]
-"""Where a trait is from: what came with the data, the image's pixels, its label, or the model's prediction."""
+TraitSource = Literal["metadata", "image", "class", "prediction", "features"]
+"""Where a trait is from: the data, the image's pixels, its label, the model's prediction, or what its layers show."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Paired comparisons: the same inputs, answered before and after."""
+"""Paired comparisons: the same inputs, predicted before and after."""
 
 import numpy as np
 from numpy.typing import ArrayLike
