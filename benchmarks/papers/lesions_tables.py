@@ -24,8 +24,9 @@ from weakspot import Finding
 from weakspot.lesions.analysis import GRID, mean_curve, scored_fold, scores_finding
 from weakspot.lesions.baselines import DIRECT, METASEG
 from weakspot.lesions.gcn import Learning, LesionGraph, train_gcn
-from weakspot.lesions.lesion_model import METHODS, fit_lesion_model, uncertainties
+from weakspot.lesions.lesion_model import fit_lesion_model, uncertainties
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.methods import PAPER_METHODS as METHODS
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, accuracy_confidence, evaluate
 from weakspot.statistics.intervals import Interval, percentile_interval
 
@@ -51,7 +52,7 @@ def fit_and_score(
     five times more. Each Finding also holds every method's area on the lesions learnt from, and the scores of `EXTRA`.
     """
     learning = Learning(epochs=epochs, seed=seed, device=device)
-    model, _ = fit_lesion_model(learnt, learnt.case, method="metaseg_classification", learning=learning)
+    model = fit_lesion_model(learnt, learnt.case, method="metaseg_classification", learning=learning).model
     wrong = learnt.false_positive
     known = {name: accuracy_confidence(own, wrong).area for name, own in uncertainties(model.scores(learnt)).items()}
     others = [without_edges(learnt, learning), node_means(learnt)] if extra else []

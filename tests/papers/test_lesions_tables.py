@@ -13,8 +13,8 @@ import lesions_tables as tables
 from weakspot.core.finding import Finding, table_of
 from weakspot.lesions.gcn import Learning, joined
 from weakspot.lesions.graphs import LesionNodes
-from weakspot.lesions.lesion_model import METHODS
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.methods import PAPER_METHODS as METHODS
 from weakspot.lesions.metrics_evaluation import ScoredFold
 
 

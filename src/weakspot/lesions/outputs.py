@@ -195,13 +195,20 @@ SCORES = Outputs(
     headlines=(
         Headline(
             "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
-            "positives; {false_positives} are, by the ground truth.",
+            "positives; {false_positives} are, by the ground truth. {method} separates them with an area of {area}, "
+            "where 0.5 is chance; the best baseline, {best_baseline}, chosen on the same cases, reaches "
+            "{area_of_best_baseline}.",
             0,
         ),
         Headline(
             "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
-            "positives; the table has the probability of each.",
+            "positives; {false_positives} are, by the ground truth.",
             1,
+        ),
+        Headline(
+            "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
+            "positives; the table has the probability of each.",
+            2,
         ),
         Headline("{lesions} lesions are found in {cases} cases, ranked by how likely each is a false positive.", 10),
     ),
