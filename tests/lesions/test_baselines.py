@@ -1,4 +1,4 @@
-"""The nine rivals of the paper's Table 2."""
+"""The nine baselines of the paper's Table 2."""
 
 import numpy as np
 import pytest

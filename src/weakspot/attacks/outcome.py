@@ -41,8 +41,8 @@ def distortion(originals: Tensor, changed: Tensor) -> dict[str, Tensor]:
 class Outcome:
     """One row per sample of an attacked set, in its order.
 
-    columns: `l0`, `l2`, `linf`; for classes and labels `before` (the answer was as the attack wants without it) and
-    `success` (it is now); for numbers and maps `loss_before` and `loss_after`.
+    columns: `l0`, `l2`, `linf`; for classes and labels `before` (the prediction was as the attack wants without it) and
+        `success` (it is now); for numbers and maps `loss_before` and `loss_after`.
     """
 
     ids: Sequence[str]
@@ -65,7 +65,7 @@ class Outcome:
         success, before = self.columns["success"], self.columns["before"]
         turned, everything = success & ~before, np.ones(len(success), dtype=bool)
         return {
-            "success": self._share(success, everything, "samples answered as the attack wants"),
+            "success": self._share(success, everything, "samples predicted as the attack wants"),
             "success before": self._share(before, everything, "of them without an attack"),
             "turned": self._share(turned, ~before, "of the others, those that the attack turned"),
             **self._distances(turned),

@@ -27,7 +27,7 @@ from weakspot.causes.heat_maps import (
 from weakspot.causes.knees import Bend
 from weakspot.causes.labelling import table_in
 from weakspot.causes.landmarks import landmarks
-from weakspot.causes.parameters import PREFIX, Parameters
+from weakspot.causes.parameters import Parameters
 from weakspot.causes.tree import Linkage
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Finding
@@ -37,6 +37,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
+from weakspot.data.metadata_rows import PREFIX
 from weakspot.data.thumbnails import thumbnails
 
 Keep = Literal["best", "all", "none"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weakspot.causes.parameters import PREFIX
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import nearest
 from weakspot.data.image_measures import MEASURES
+from weakspot.data.metadata_rows import PREFIX
 from weakspot.slices import Trait
 
 OF_ATTACKS = ("attack_success", "attack_before")
@@ -45,7 +45,9 @@ def trait_table(
 ) -> TraitTable:
     """Metadata, image measures, label and prediction as traits.
 
-    metadata: columns by their name. measures: by theirs. named: "target" and "prediction" by name, where there are any.
+    metadata: columns by their name.
+    measures: by theirs.
+    named: "target" and "prediction" by name, where there are any.
     """
     _check(metadata, options)
     left_out = {

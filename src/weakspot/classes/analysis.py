@@ -186,14 +186,13 @@ def study_pairs(
 ) -> PairStudy:
     """Distances, bias and, where there are labels, true confusion of the given classes (`deepinspect`).
 
-    Args:
-        images: what the network made of each image.
-        classes: the classes to study, each with at least two predicted images.
-        cutoff: which pairs to report, as in `suspicious`; a number is a distance.
-        near: as in `average_bias`.
-        normalise: as in `activation_distance`.
-        replicates: of the resampling behind the intervals; 0 for none.
-        seed: of the resampling.
+    images: what the network made of each image.
+    classes: the classes to study, each with at least two predicted images.
+    cutoff: which pairs to report, as in `suspicious`; a number is a distance.
+    near: as in `average_bias`.
+    normalise: as in `activation_distance`.
+    replicates: of the resampling behind the intervals; 0 for none.
+    seed: of the resampling.
     """
     members = images.predicted[:, classes]
     counts = activation_counts(images.bits, members, neurons=images.neurons)
@@ -231,11 +230,10 @@ def study_outputs(
 
     The bias of two classes is the disparity of their soft confusion; the true one is that of their confusion.
 
-    Args:
-        soft_confusion: `output_soft_confusion` of all classes.
-        classes: the classes to study, each with at least one predicted image.
-        confusion: their true confusion, directional; None without labels.
-        cutoff: which pairs to report, as in `suspicious`; a number is a soft_confusion.
+    soft_confusion: `output_soft_confusion` of all classes.
+    classes: the classes to study, each with at least one predicted image.
+    confusion: their true confusion, directional; None without labels.
+    cutoff: which pairs to report, as in `suspicious`; a number is a soft_confusion.
     """
     matrix = soft_confusion[np.ix_(classes, classes)]
     bias = average_confusion_disparity(matrix) if len(classes) > 2 else None

@@ -20,7 +20,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.taps import Tap
 from weakspot.data.text_rows import decoded, encoded
 from weakspot.estimates import interval_estimate
-from weakspot.statistics import Interval
+from weakspot.statistics import Interval, value_groups
 
 
 class GroupFairness(Probe):
@@ -31,7 +31,8 @@ class GroupFairness(Probe):
     predicted classes c, |Δ(c, a) − Δ(c, b)|/(Δ(c, a) + Δ(c, b)), which says beside which class the groups part. With
     several labels per image, an image is predicted correctly if all its labels are.
 
-    groups: the column of the metadata that names each image's group; by default the images' true class.
+    groups: the column of the metadata that names each image's group; by default the images' true class. Numbers of more
+        than ten values are cut into four groups at their quartiles.
     threshold: above which a neuron counts as active.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
     side: where to look at a layer: its "output", before normalisation and activation, its "input", or "activated".
@@ -61,10 +62,11 @@ class GroupFairness(Probe):
         return Tap(self.layers, side=self.side, scaled=True)
 
     def observe(self, seen: Observation) -> None:
-        """Keep each image's neural path, its answer and its group."""
+        """Keep each image's neural path, its prediction and its group."""
         columns = {"bits": neural_path(seen, self.tap, self.threshold), **stored_columns(seen, labelled=True)}
         if self.groups is not None:
-            columns["group"] = encoded(metadata_column(seen, self.groups))
+            column = np.asarray(metadata_column(seen, self.groups))
+            columns["group"] = column.astype(np.float64) if column.dtype.kind in "iuf" else encoded(column)
         self.images.append(seen.ids, **columns)
 
     def finish(self) -> Finding:
@@ -115,13 +117,13 @@ def metadata_column(seen: Observation, name: str) -> np.ndarray:
 
 
 def group_numbers(column: np.ndarray, classes: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Names of the groups and the number of each image's, from encoded names or from true classes.
+    """Names of the groups and the number of each image's, from encoded names, numbers or true classes.
 
     Several true classes make a group of their own, named after all of them.
     """
-    names = decoded(column) if column.dtype == np.uint8 else named_classes(column, classes, empty="none")
-    groups, number = np.unique(names, return_inverse=True)
-    return groups.tolist(), number
+    if column.dtype == np.float64:
+        return value_groups(column)
+    return value_groups(decoded(column) if column.dtype == np.uint8 else named_classes(column, classes, empty="none"))
 
 
 def gap_columns(accuracy: GroupAccuracy, gaps: AccuracyGaps) -> dict[str, np.ndarray]:

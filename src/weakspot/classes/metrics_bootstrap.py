@@ -69,16 +69,15 @@ def bootstrap_distance(
     With D the measured squared distance and D* those of resampled images: estimate 2·D − mean(D*), which takes off
     the noise that D has over the truth as D* has it over D; standard error std(D*).
 
-    Args:
-        bits: packed activations, images × ceil(neurons/8).
-        members: images × classes, each class with at least two images.
-        neurons: how many of the bits are neurons.
-        seed: of the draws; the same seed gives the same estimate.
-        replicates: how often to draw as many images as there are, with replacement; two or more.
-        normalise: as in `activation_distance`.
-        rank: place of each image in an order of its own, such as that of the ids; draws then do not depend on the
-            order in which the images come.
-        belongs: what each image belongs to, where some belong together: whole groups are then drawn.
+    bits: packed activations, images × ceil(neurons/8).
+    members: images × classes, each class with at least two images.
+    neurons: how many of the bits are neurons.
+    seed: of the draws; the same seed gives the same estimate.
+    replicates: how often to draw as many images as there are, with replacement; two or more.
+    normalise: as in `activation_distance`.
+    rank: place of each image in an order of its own, such as that of the ids; draws then do not depend on the
+        order in which the images come.
+    belongs: what each image belongs to, where some belong together: whole groups are then drawn.
     """
     check_bits(bits, members, neurons)
     if class_sizes(members).min() < 2:

@@ -29,7 +29,7 @@ class GroupAccuracy:
 
     @property
     def accuracy(self) -> Floats:
-        """Share of the group's images that are right."""
+        """Share of the group's images that are predicted correctly."""
         return self.correct / self.images
 
     def interval(self, *, confidence: float = 0.95) -> Interval:
@@ -56,10 +56,9 @@ class AccuracyGaps:
 def group_accuracy(correct: ArrayLike, groups: ArrayLike, belongs: ArrayLike | None = None) -> GroupAccuracy:
     """Accuracy per group of a metadata column.
 
-    Args:
-        correct: whether each image is predicted correctly.
-        groups: name of each image's group.
-        belongs: what each image belongs to, such as a film, where some belong together; intervals then go by it.
+    correct: whether each image is predicted correctly.
+    groups: name of each image's group.
+    belongs: what each image belongs to, such as a film, where some belong together; intervals then go by it.
 
     >>> group_accuracy([True, False, True], ["man", "woman", "man"]).accuracy
     array([1., 0.])
@@ -100,7 +99,8 @@ def accuracy_gaps(accuracy: GroupAccuracy, *, confidence: float = 0.95) -> Accur
 def group_bias(distance: Floats, pairs: Whole, groups: int, *, near: Near) -> tuple[Floats, Whole]:
     """Average bias of pairs of groups over all classes, and the class with the highest bias, −1 where none counts.
 
-    distance: between groups and classes, the groups first. pairs: pairs × 2, numbers of groups.
+    distance: between groups and classes, the groups first.
+    pairs: pairs × 2, numbers of groups.
     """
     limit = limit_of(distance, near)
     average, worst = np.zeros(len(pairs)), np.full(len(pairs), -1)

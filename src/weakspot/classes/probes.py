@@ -164,7 +164,7 @@ class OutputPairs(Probe):
             raise ConfigError(f"expected least_images ≥ 1, got {self.least_images}")
 
     def observe(self, seen: Observation) -> None:
-        """Keep what was answered and, if known, what is true."""
+        """Keep predictions and, where there are any, labels."""
         probabilities(seen.outputs[:0], self.setting.task, self.setting.scores)  # refuses at once, not after the pass
         self.images.append(seen.ids, **stored_columns(seen), **_thumbnail_column(seen, self.thumbnail))
 

@@ -22,10 +22,9 @@ _MEASURED = ("", "correct")
 def paired_mean_interval(before: ArrayLike, after: ArrayLike, *, confidence: float = 0.95) -> Interval:
     """Interval of the mean of after − before over the same inputs: d̄ ± t(n−1)·s/√n (Student 1908, `student1908`).
 
-    Args:
-        before: a number for each input, shape (inputs,).
-        after: the same afterwards.
-        confidence: of the interval.
+    before: a number for each input, shape (inputs,).
+    after: the same afterwards.
+    confidence: of the interval.
 
     >>> low, high = paired_mean_interval([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])
     >>> round(float(low), 3), round(float(high), 3)
@@ -47,7 +46,7 @@ def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.nd
     which are codes more often than quantities. Inputs of which one side has no finite number are left out. The last is
     what each input belongs to; None where each stands for itself.
     """
-    old, new = _by_id(before.table), _by_id(after.table)
+    old, new = by_id(before.table), by_id(after.table)
     if old is None or new is None:
         return
     ids = np.intersect1d(old[ID].to_numpy(), new[ID].to_numpy())
@@ -68,7 +67,7 @@ def _missing(values: np.ndarray) -> np.ndarray:
     return ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
 
 
-def _by_id(table: "pa.Table | None") -> "pa.Table | None":
+def by_id(table: "pa.Table | None") -> "pa.Table | None":
     """The table in the order of its ids; none where rows are no inputs, each named once."""
     if table is None or ID not in table.column_names or not table.num_rows:
         return None

@@ -28,7 +28,8 @@ def chosen_batch_size(
     CPU an eighth of the memory may be used, and 2 GiB at most, as larger batches are no faster there; on a GPU a
     quarter, less the parameters. There are never more than 64 samples on a CPU and 256 on a GPU.
 
-    inputs: of one sample or more, as they are in the data. room: bytes that one pass may hold instead.
+    inputs: of one sample or more, as they are in the data.
+    room: bytes that one pass may hold instead.
     """
     values = inputs[0].numel()
     of_sample = _VALUE * (values + _held(layers) if layers else values * _BLACK_BOX)

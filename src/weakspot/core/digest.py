@@ -143,7 +143,7 @@ def digest_bytes(data: Any) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def digest_file(path: Path, *, links: bool = False) -> str:
-    """SHA-256 of a plain file, read in blocks; with `links` of one that a link leads to, too."""
-    with open_plain(path, links=links) as file:
+def digest_file(path: Path, *, most: int | None = None, links: bool = False) -> str:
+    """SHA-256 of a plain file of at most `most` bytes, read in blocks; with `links` also where a link leads to it."""
+    with open_plain(path, most=most, links=links) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it is opened for bytes

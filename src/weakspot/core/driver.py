@@ -36,8 +36,8 @@ def examine(
 ) -> list[Finding]:
     """Ask all probes of all samples in one pass over the data; one Finding per probe, in their order.
 
-    `work` is a folder where finished shards are kept, so that an interrupted call resumes where it stopped; without one
-    they are kept in a temporary folder.
+    work: a folder where finished shards are kept, so that an interrupted call resumes; without one they are kept in a
+        temporary folder.
     """
     check_call(subject, probes)
     if work is not None:
@@ -68,7 +68,7 @@ def driving(
     """A driver, to which the model is lent while this lasts.
 
     folder: where finished shards are kept, with what was chosen when the work was begun, so that it resumes alike.
-    answers: what was noted of the model's answers before.
+    answers: what was noted of the model's outputs before.
     """
     asked = options or ExecutionOptions()
     with engine_at_work(asked, engine) as worker, subject.borrowed():
@@ -98,7 +98,7 @@ class Driver:
         )
 
     def check_answers(self, data: Mapping[str, Source]) -> None:
-        """Ask the model again what it was asked before: what was found of another model is not used again."""
+        """Compute the outputs in the answer book again: Findings of a model that gives others are not reused."""
         self.book.check(data)
 
     def findings(
@@ -106,7 +106,8 @@ class Driver:
     ) -> Iterator[tuple[Finding, Path]]:
         """One pass: the Finding of each probe in their order, with the folder of its shards.
 
-        label: names the pass where progress is shown. note: keeps what the model answered, before the work begins.
+        label: names the pass where progress is shown.
+        note: keeps the outputs of the first samples, before the work begins.
         """
         device = self.engine.device(self.subject)
         with torch_threads(self.options.threads):

@@ -19,7 +19,8 @@ COLUMN = "sample_group"
 class Groups:
     """The group of every sample of a source.
 
-    column: where it was read, such as a column of the metadata. names: one per sample, in the source's order.
+    column: where it was read, such as a column of the metadata.
+    names: one per sample, in the source's order.
     """
 
     column: str

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakspot.core.digest import canonical
 from weakspot.core.errors import ProbeError
 from weakspot.core.figures import Figure, figure_from_json
-from weakspot.core.templates import slots
+from weakspot.core.templates import SLOT, slots
 
 if TYPE_CHECKING:
     from weakspot.core.finding import Estimate, Finding
@@ -143,6 +143,10 @@ class Headline:
     text: str
     rank: int = 0
     further: bool = False
+
+    def names(self) -> list[str]:
+        """The numbers that the sentence names, in their order."""
+        return list(dict.fromkeys(name for name in SLOT.findall(self.text) if name != "finding"))
 
     def __canonical__(self) -> dict[str, Any]:
         return _set_entries(self)

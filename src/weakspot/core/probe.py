@@ -14,6 +14,7 @@ import torch
 from weakspot.core.digest import canonical, class_code
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.layers import Side
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Batch, Observation, Setting
 from weakspot.core.options import checked, refuse_unknown
@@ -210,17 +211,19 @@ class LayerProbe(Probe):
     """A probe of the neurons of some layers.
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: the layer's "output", or "activated", the values after the activation that follows it, if one does.
     scaled: whether it asks for values that are scaled per input and layer, besides.
     """
 
     scaled: ClassVar[bool] = False
 
     layers: Layers = "all"
+    side: Side = "output"
 
     @property
     def tap(self) -> Tap:
         """Where the neurons are."""
-        return Tap(self.layers, scaled=self.scaled)
+        return Tap(self.layers, side=self.side, scaled=self.scaled)
 
 
 def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:

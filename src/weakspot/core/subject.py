@@ -1,12 +1,11 @@
 """The Subject: the model under test, and the only place that knows about its normalisation, device and outputs."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,12 +17,12 @@ from weakspot.core.layers import Layer, list_layers
 from weakspot.core.lending import given_back, move
 from weakspot.core.look import Forward
 from weakspot.core.options import shortened
+from weakspot.core.output_choice import OutputChoice, picked
 from weakspot.core.replay import Replays
 from weakspot.core.source import is_text
 from weakspot.core.tasks import TASKS, Scores, Task
 
 MOST_CLASSES = 1_000_000
-OutputChoice = str | int | Callable[[Any], Tensor]
 
 
 class Identity(NamedTuple):
@@ -36,12 +35,13 @@ class Identity(NamedTuple):
 class Subject:
     """A model under test: an `nn.Module`, or any callable from a batch of inputs to outputs (a black box).
 
-    A black box is given tensors and may answer with a tensor or a numpy array.
+    A black box is given tensors and may return a tensor or a numpy array.
 
     task: classification, multilabel, regression, keypoints or segmentation.
     classes: their names, or how many there are.
     scores: whether outputs are "logits" or "probabilities"; said, never guessed, and asked for only where it matters.
-    output: which tensor to take from a tuple (index), mapping or dataclass (name), or a function that takes it out.
+    output: which tensor to take from a tuple (index), mapping or dataclass (name), or a function that takes it out; not
+        needed where there is only one.
     preprocess: from inputs as they are in the data to what the model wants; variations act before it.
     bounds: the smallest and largest value an input may have; what varies an input keeps to them.
     forward: from (model, inputs) to one complete prediction, for instance a sliding window over a volume.
@@ -104,10 +104,20 @@ class Subject:
         self.replays: Replays | None = None
         """The recorded passes, while the model is borrowed and where `cuda_graphs` asks for them."""
 
+    def __repr__(self) -> str:
+        named = None if self.classes is None else f"{len(self.classes)} classes"
+        parts = [_model_name(self.model), self.task, named, self.scores, str(self.device)]
+        return f"Subject({', '.join(part for part in parts if part)})"
+
     @property
     def white_box(self) -> bool:
         """Whether inner layers can be tapped: a module whose one call is one complete prediction."""
         return isinstance(self.model, nn.Module) and self._forward is None
+
+    @property
+    def prepares(self) -> bool:
+        """Whether something turns inputs into what the model wants."""
+        return self._preprocess is not None
 
     def fingerprint(self) -> str:
         """Changes whenever weights, structure, code, pre-processing or the choice of output change.
@@ -130,7 +140,7 @@ class Subject:
         return self._known
 
     def tell_apart(self, mark: str | None) -> None:
-        """Be another model than the one of the same identity that answered otherwise; None to be that one again."""
+        """Count as another model than the one of the same identity with other outputs; None to be that one again."""
         self._mark = mark
 
     def _work_out_identity(self) -> Identity:
@@ -151,11 +161,10 @@ class Subject:
 
     def describe(self) -> dict[str, Any]:
         """What a Run notes of its subject."""
-        named = getattr(self.model, "__qualname__", type(self.model).__qualname__)
         classes = list(self.classes) if self.classes else None
         fingerprint, unknown = self.identity()
         return {
-            "model": named,
+            "model": _model_name(self.model),
             "fingerprint": self.fingerprint(),
             **({} if self._mark is None else {"code_and_weights": fingerprint}),
             "task": self.task,
@@ -203,7 +212,7 @@ class Subject:
                 f"the model ended the program with sys.exit({error.code!r}): take that out of its forward, or raise an "
                 "exception that says what is wrong"
             ) from error
-        outputs = _pick(raw, self._output, inputs.device)
+        outputs = picked(raw, self._output, inputs.device)
         if outputs.ndim == 0 or outputs.shape[0] != inputs.shape[0]:
             raise SubjectError(
                 f"the model gave outputs of shape {tuple(outputs.shape)} for {inputs.shape[0]} inputs: the first "
@@ -312,6 +321,11 @@ class Subject:
             )
 
 
+def _model_name(model: Any) -> str:
+    """What a model is called: its class, or the function that it is."""
+    return str(getattr(model, "__qualname__", type(model).__qualname__))
+
+
 def _class_names(classes: Sequence[str] | int | None) -> tuple[str, ...] | None:
     if classes is None:
         return None
@@ -354,31 +368,3 @@ def _device(device: str | torch.device | None, model: Any) -> torch.device:
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"device {device!r} was asked for, but torch finds no GPU: use device='cpu' or 'auto'")
     return chosen
-
-
-def _pick(raw: Any, choice: OutputChoice | None, device: torch.device) -> Tensor:
-    try:
-        if choice is None:
-            picked = raw
-        elif callable(choice):
-            picked = choice(raw)
-        elif isinstance(choice, str) and not isinstance(raw, Mapping):
-            picked = getattr(raw, choice)
-        else:
-            picked = raw[choice]
-    except (KeyError, IndexError, AttributeError, TypeError) as error:
-        raise SubjectError(f"output={choice!r} is not in the model's {type(raw).__name__}: {error}") from error
-    if isinstance(picked, np.ndarray) and picked.dtype.kind in "biuf":  # as a black box that knows no torch answers
-        return torch.tensor(picked, device=device)
-    if not isinstance(picked, Tensor):
-        raise SubjectError(
-            f"the model gave {_describe_output(picked)}, expected a tensor: say which one with output= (an index, a "
-            "name, or a function)"
-        )
-    return picked
-
-
-def _describe_output(raw: Any) -> str:
-    if isinstance(raw, Mapping):
-        return f"a mapping with {', '.join(map(repr, raw))}"
-    return f"a {type(raw).__name__} of {len(raw)}" if isinstance(raw, tuple | list) else f"a {type(raw).__name__}"

@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 
 from weakspot import kernels
 from weakspot.core.errors import ProbeError, SubjectError
-from weakspot.core.layers import ActivationWatch, Layer, Point, Side, first_tensor, select_layers
+from weakspot.core.layers import ActivationWatch, Layer, Point, Side, first_tensor, module_named, select_layers
 
 Layers = str | tuple[str, ...]
 """Which layers: "all" convolutions and linears, "penultimate", names or patterns."""
@@ -296,7 +296,7 @@ class Recorder(ActivationWatch):
         """Put the hooks on, and take them off whatever happens."""
         with ExitStack() as stack:
             for name, site in self._sites.items():
-                for handle in site.hook(self._model.get_submodule(name)):
+                for handle in site.hook(module_named(self._model, name)):
                     stack.callback(handle.remove)
             yield
 

@@ -18,6 +18,7 @@ from weakspot.coverage.metrics_confidence import deep_gini as deep_gini
 from weakspot.coverage.metrics_confidence import entropy as entropy
 from weakspot.coverage.metrics_confidence import margin as margin
 from weakspot.coverage.metrics_confidence import max_softmax as max_softmax
+from weakspot.coverage.metrics_diversity import diverse_order as diverse_order
 from weakspot.coverage.metrics_duplicates import ImageKeys as ImageKeys
 from weakspot.coverage.metrics_duplicates import nearest_copies as nearest_copies
 from weakspot.coverage.metrics_duplicates import perceptual_hashes as perceptual_hashes

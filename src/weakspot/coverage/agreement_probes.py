@@ -33,6 +33,8 @@ class CriteriaAgreement(Footprints):
     sections: k of k-multisection coverage.
     top: k of top-k neuron coverage and patterns.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     ranges: the Finding of `ActivationRanges` over the training data.
     subsets: how many to draw.
     size: inputs of each subset; by default a tenth of those examined.

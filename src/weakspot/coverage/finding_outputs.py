@@ -289,7 +289,7 @@ _SCORES = {
 }
 CONFIDENCE = Outputs(
     summary={
-        "mean_*": number("mean of the score over the samples"),
+        **{f"mean_{name}": number("mean of the score", mean_of=name, optional=True) for name in _SCORES},
         "errors": count("samples predicted incorrectly", better="lower", optional=True),
         "auroc_*": number(
             "chance that an incorrect prediction is less confident than a correct one by this score; ½ is chance",
@@ -319,6 +319,7 @@ NEXT_INPUTS = Outputs(
         "apfd_*": number(
             "how early the errors come in this order (APFD): 1 if first, ½ in random order", optional=True
         ),
+        "kinds_*": count("kinds of errors among the first inputs of this ranking", better="higher", optional=True),
         "inputs": count("samples ranked"),
     },
     columns={

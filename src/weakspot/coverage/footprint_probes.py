@@ -13,6 +13,7 @@ from torch import Tensor
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
+from weakspot.core.layers import Side
 from weakspot.core.observation import Observation
 from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.rows import RowTable
@@ -34,11 +35,14 @@ class Footprints(LayerProbe):
     sections: k of k-multisection coverage.
     top: k of top-k neuron coverage and patterns.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     ranges: the Finding of `ActivationRanges` over the training data.
     """
 
     scaled = True
 
+    side: Side = "activated"
     threshold: float = 0.75
     sections: int = 1000
     top: int = 3
@@ -53,7 +57,7 @@ class Footprints(LayerProbe):
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The training ranges of the same layers."""
-        return {"ranges": Step.of(ActivationRanges, layers=options["layers"])}
+        return {"ranges": Step.of(ActivationRanges, layers=options["layers"], side=options["side"])}
 
     def observe(self, seen: Observation) -> None:
         """Keep what each input reaches, how sure the model is, and, with labels, whether its prediction is correct."""
@@ -81,7 +85,7 @@ class Footprints(LayerProbe):
         return observed_uncertainty(seen)
 
     def _errors(self, seen: Observation) -> dict[str, Tensor]:
-        """Whether each answer is wrong, and, where it is one class taken for another, the number of that confusion."""
+        """Whether each prediction is incorrect, and, of classes, the number of that pair of label and prediction."""
         if self.setting.task not in JUDGED or seen.batch.targets is None:
             return {}
         wrong = ~seen.correct

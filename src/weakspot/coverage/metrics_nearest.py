@@ -76,7 +76,7 @@ def nearest_in_class(
 ) -> Nearest:
     """For each query the nearest row of its own class (`same`), or of any other; rows may lie on disk.
 
-    `leave_out` is for queries that are rows themselves: the number of the row that each may not find, −1 for none.
+    leave_out: for queries that are rows themselves, the number of the row that each may not find; −1 for none.
     """
     nearest = Nearest.none(len(queries))
     left_out = np.full(len(queries), -1) if leave_out is None else leave_out

@@ -33,7 +33,7 @@ ON_REQUEST = ("lsc", "dsc")
 COUNTED_WITH = {"nbc": "kmnc", "snac": "kmnc", "tknp": "tknc"}
 """Criteria that are read off the counts of another, and share its options."""
 OPTIONS = ("criteria", "classes", "baseline", "confidence", "agreement", "select", "duplicates")
-DETAILS = ("threshold", "sections", "top", "layers")
+DETAILS = ("threshold", "sections", "top", "layers", "side")
 """Options of the criteria that the questions about single inputs take over."""
 
 
@@ -124,14 +124,14 @@ def _next_inputs(asked: Mapping[str, Step], selection: Selection) -> Step:
     step = replace(Step.of(NextInputs, **_details(asked), budget=selection.budget), split=selection.split)
     if selection.split == NextInputs.split:
         return step
-    layers = {"layers": step.options["layers"]}
+    neurons = {"layers": step.options["layers"], "side": step.options["side"]}
     sources: dict[str, tuple[str, type[Probe], str]] = {
         "covered_neurons": ("nc", NeuronCoverage, "threshold"),
         "covered_sections": ("kmnc", KMultisection, "sections"),
         "covered_leaders": ("tknc", TopNeurons, "top"),
     }
     covered = {
-        option: asked.get(name) or Step.of(probe, **layers, **{detail: step.options[detail]})
+        option: asked.get(name) or Step.of(probe, **neurons, **{detail: step.options[detail]})
         for option, (name, probe, detail) in sources.items()
     }
     return _filled(step, covered)
@@ -141,8 +141,10 @@ def _details(asked: Mapping[str, Step]) -> dict[str, Any]:
     """The options of the criteria asked for that footprints share; criteria over different layers share none."""
     criteria = [asked[name] for name in ("nc", "kmnc", "tknc") if name in asked]
     details = {key: value for step in criteria for key, value in step.options.items() if key in DETAILS}
-    if len({repr(step.options["layers"]) for step in criteria}) > 1:
-        raise ConfigError("nc, kmnc and tknc look at different layers: `select` and `agreement` need the same for all")
+    if len({repr((step.options["layers"], step.options["side"])) for step in criteria}) > 1:
+        raise ConfigError(
+            "nc, kmnc and tknc look at different layers or sides: `select` and `agreement` need the same for all"
+        )
     return details
 
 

@@ -11,7 +11,7 @@ def thumbnails(inputs: Tensor, size: int) -> np.ndarray:
     """Small pictures of images (samples, channels, height, width): (samples, height, width, 3), uint8.
 
     size: of the longer side in pixels; images that are no larger stay as they are. Values from 0 to 1 are shown as they
-    are, so that what is dark stays dark; others are stretched, image by image.
+        are, so that what is dark stays dark; others are stretched, image by image.
     """
     height, width = inputs.shape[2:]
     scale = min(1.0, size / max(height, width))

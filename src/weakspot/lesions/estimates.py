@@ -52,7 +52,7 @@ def with_interval(value: float, interval: Interval, about: str, few: str) -> Est
     """A number with its interval, or with the reason why it has none.
 
     few: why resampling says too little, empty where it does not. An interval of no width is left out, too: the value
-    was the same for every draw of the patients.
+        was the same for every draw of the patients.
     """
     low, high = (float(end) for end in interval)
     if not low < high:

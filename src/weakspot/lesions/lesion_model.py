@@ -148,7 +148,8 @@ def fit_lesion_model(
     """Train all methods on all lesions, and calibrate one on patients that it was not trained on; with those scores.
 
     patients: of each lesion. For the calibration the method is trained `folds` times more, each time without one part
-    of the patients, and scores that part. parameters, patient: what the model is to note of its cases.
+        of the patients, and scores that part.
+    parameters, patient: what the model is to note of its cases.
     """
     how = learning or Learning()
     if method not in METHODS:

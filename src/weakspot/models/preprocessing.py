@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,6 +41,13 @@ class Normalise:
         if (self.mean, self.std) != ((0.0,), (1.0,)):
             values = (values - self._per_channel(self.mean, values)) / self._per_channel(self.std, values)
         return values.movedim(1, -1).contiguous() if self.channels_last else values
+
+    def entry(self) -> dict[str, Any]:
+        """As `preprocess` of `weakspot.yaml` has it, without what changes nothing."""
+        standard = Normalise()
+        given = {name: value for name, value in vars(self).items() if value != getattr(standard, name)}
+        lone = {name: value[0] for name, value in given.items() if isinstance(value, tuple) and len(value) == 1}
+        return {**{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}, **lone}
 
     def _per_channel(self, numbers: Sequence[float], inputs: Tensor) -> Tensor:
         if len(numbers) > 1:

@@ -1,4 +1,4 @@
-"""Where in the model we are, and tensors caught on the way, through hooks that are always taken off again."""
+"""Hooks that record which module runs, and the tensors whose relevance is asked for; they are always removed again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from weakspot.core.errors import ConfigError, SubjectError
-
-ROOT = "(model)"
+from weakspot.core.layers import ROOT
 
 
 class Taps:

@@ -16,6 +16,8 @@ from weakspot.statistics.intervals import wilson_interval
 
 NAME = "causes.retraining"
 UNSAFE = "unsafe set"
+NO_VERDICT = "none: chosen by the answers before"
+"""Of what was correct before accuracy can only fall, of errors only rise: that shows nothing of the retraining."""
 _KEYS = {
     "unsafe set": "unsafe_set",
     "random images": "random_images",
@@ -117,7 +119,7 @@ def _rows(
                 "difference": effect.difference,
                 "low": effect.low,
                 "high": effect.high,
-                "verdict": effect.verdict,
+                "verdict": effect.verdict if name == "all" else NO_VERDICT,
                 **_changes(old, new, tested=groups is None),
             }
 

@@ -120,8 +120,8 @@ def effects_table(
 ) -> tuple[dict[str, Estimate], dict[str, np.ndarray]]:
     """Accuracy over the range of each quantity, the one with the largest effect first.
 
-    quantities: name, unit and the borders of its bins. looks, correct (quantities, bins): how many looks fell into each
-    bin, and how many of them were correct.
+    quantities: name, unit and the borders of its bins.
+    looks, correct: how many looks fell into each bin, and how many of them were correct, shape (quantities, bins).
     """
     accuracy = correct / np.maximum(looks, 1)
     low, high = wilson_interval(correct, looks)

@@ -304,12 +304,19 @@ class WeakStrips(NeighbourProbe):
             )
         return [name for name, kept in zip(seen.ids, chosen, strict=True) if not kept]
 
+    def _measured(self, names: list[str]) -> dict[str, np.ndarray]:
+        """Of inputs, the neighbour accuracy and the looks it rests on: more or fewer than those that are shown."""
+        table = self.accuracy.table.select(["id", "neighbour_accuracy", "looks_used"])  # type: ignore[union-attr]
+        found = {name: values for name, *values in zip(*table.to_pydict().values(), strict=True)}
+        accuracy, used = zip(*(found[name] for name in names), strict=True) if names else ((), ())
+        return {"neighbour_accuracy": np.array(accuracy, float), "looks_used": np.array(used, np.int64)}
+
     def finish(self) -> Finding:
         """One strip per input, the weakest first."""
         rows = self.pictures.read()
         ids, columns = np.array(rows.ids), {name: np.asarray(rows[name]) for name in rows}
         media: dict[str, Picture] = {}
-        predictions, correct_looks = [], []
+        predictions, correct_looks, drawn = [], [], []
         for name in self._chosen:
             looks = np.flatnonzero(ids == name)
             looks = looks[np.argsort(columns["number"][looks])]
@@ -321,12 +328,15 @@ class WeakStrips(NeighbourProbe):
             media[name] = strip_picture(list(columns["thumbnail"][looks]), correct.tolist(), caption, size=self.size)
             predictions.append(" ".join(predicted))
             correct_looks.append(int(correct.sum()))
+            drawn.append(len(correct))
         return self.finding(
             summary={"inputs": Estimate(len(media))},
             table={
                 "id": np.array(list(media), dtype=np.str_),
                 "predictions": np.array(predictions, dtype=np.str_),
                 "correct_looks": np.array(correct_looks, dtype=np.int64),
+                "looks": np.array(drawn, dtype=np.int64),
+                **self._measured(list(media)),
             },
             media=media,
         )

@@ -161,6 +161,7 @@ class WeakDetector(Probe):
         weak_share = {"weak_share": share_of(weak, groups=groups)}
         inputs = {"inputs": Estimate(len(ids))}
         errors = {"mean_squared_error": np.array(error)} if self.setting.task == "regression" else {}
+        errors["input_shape"] = columns["shape"][0]
         try:
             fitted = fit_detectors(
                 columns, correct, self.threshold, self.queries, self._training, rule=self.rule, groups=groups

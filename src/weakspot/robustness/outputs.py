@@ -7,6 +7,8 @@ from weakspot.core.finding import Finding, Picture
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
 from weakspot.robustness import finding_outputs as declared
+from weakspot.robustness import guard_outputs
+from weakspot.robustness.corruption_outputs import COMMON_CORRUPTIONS
 
 _PICTURES = 2
 _TOO_OFTEN = "small variations are predicted incorrectly too often"
@@ -96,7 +98,11 @@ ROOM = Room(
         "robustness.weak_detector": declared.WEAK_DETECTOR,
         "robustness.detector_evaluation": declared.DETECTOR_EVALUATION,
         "robustness.weak_inputs": declared.WEAK_INPUTS,
+        "robustness.common_corruptions": COMMON_CORRUPTIONS,
         "robustness.compared_neighbours": declared.COMPARED_NEIGHBOURS,
+        "robustness.prediction_guard": guard_outputs.PREDICTION_GUARD,
+        "robustness.guard_evaluation": guard_outputs.GUARD_EVALUATION,
+        "robustness.guarded_inputs": guard_outputs.GUARDED_INPUTS,
     },
     worst=worst,
     pages=(

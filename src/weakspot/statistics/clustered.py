@@ -55,10 +55,9 @@ def _degrees(values: Floats, numbers: NDArray[np.int64]) -> float:
 def grouped_share_interval(flags: ArrayLike, groups: ArrayLike, *, confidence: float = 0.95) -> Interval:
     """Wilson's interval of a share on the effective number of samples (Wilson 1927; Korn and Graubard 1998).
 
-    Args:
-        flags: what is counted, boolean, shape (samples,).
-        groups: what each sample belongs to.
-        confidence: of the interval.
+    flags: what is counted, boolean, shape (samples,).
+    groups: what each sample belongs to.
+    confidence: of the interval.
 
     >>> low, high = grouped_share_interval([True, True, False, False] * 5, np.repeat(np.arange(10), 2))
     >>> round(float(low), 3), round(float(high), 3)

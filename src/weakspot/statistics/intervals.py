@@ -86,12 +86,11 @@ def bootstrap_interval(
 ) -> Interval:
     """Percentile interval of a statistic over resampled inputs (Efron 1979, `efron1979`).
 
-    Args:
-        statistic: value (a number or an array) of the inputs with the given positions, drawn with replacement.
-        size: number of inputs; positions run from 0 to size − 1.
-        seed: of the draws; the same seed gives the same interval.
-        replicates: how often to draw.
-        confidence: share of the replicates inside the interval.
+    statistic: value (a number or an array) of the inputs with the given positions, drawn with replacement.
+    size: number of inputs; positions run from 0 to size − 1.
+    seed: of the draws; the same seed gives the same interval.
+    replicates: how often to draw.
+    confidence: share of the replicates inside the interval.
 
     >>> heights = np.array([1.6, 1.7, 1.8, 1.9])
     >>> low, high = bootstrap_interval(lambda drawn: heights[drawn].mean(), 4, seed=0)

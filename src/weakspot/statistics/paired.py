@@ -1,4 +1,4 @@
-"""Paired comparisons: the same inputs, answered before and after."""
+"""Paired comparisons: the same inputs, predicted before and after."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,10 @@ def paired_difference_interval(
     With b inputs right only after and c right only before, n in all: p = (b+1)/(n+2), q = (c+1)/(n+2), and the interval
     p − q ± z·√((p + q − (p − q)²)/(n + 2)). Close to the promised confidence also for few inputs.
 
-    Args:
-        before: whether each input was predicted correctly before, boolean, shape (inputs,).
-        after: whether it is after.
-        effective: how many independent inputs these count for, where inputs belong together; by default all.
-        confidence: of the interval.
+    before: whether each input was predicted correctly before, boolean, shape (inputs,).
+    after: whether it is after.
+    effective: how many independent inputs these count for, where inputs belong together; by default all.
+    confidence: of the interval.
 
     >>> low, high = paired_difference_interval([False] * 6 + [True] * 4, [True] * 8 + [False] * 2)
     >>> round(float(low), 3), round(float(high), 3)
