@@ -68,9 +68,11 @@ DUPLICATES = Outputs(
     },
     pictures="Pairs of copies side by side, as the small pictures that are compared.",
     headlines=[
+        Headline("{leaked_share} of the {inputs} test images have a copy in the training data.", rank=90),
+        Headline("{repeated_share} of the {inputs} test images have a copy among the test images.", rank=91),
         Headline(
-            "{leaked_share} of the test images have a copy in the training data. The model predicts "
-            "{accuracy_of_leaked} of these correctly, and {accuracy_without_leaked} of the others.",
+            "Of the test images with a copy in the training data, {leaked_share} of all, the model predicts "
+            "{accuracy_of_leaked} correctly; of the others {accuracy_without_leaked}.",
             rank=90,
             further=True,
         ),
