@@ -13,7 +13,7 @@ TORCH_FREE = {
     f"weakspot.core.{name}"
     for name in (
         "finding", "run", "errors", "digest", "files", "guarded_open", "guarded_table", "index_checks", "outputs",
-        "figures", "sealed", "templates", "room", "locks", "groups",
+        "figures", "sealed", "templates", "room", "locks", "groups", "environment",
     )
 }  # fmt: skip
 SHARED = {"lazy", "rooms", "formatting"}

@@ -93,7 +93,7 @@ class SubjectEntry(Entry):
     preprocess: Annotated[NormaliseEntry | str | None, BeforeValidator(_preprocess)] = None
     """`module:function`, or the numbers of a normalisation."""
     device: str = "auto"
-    cuda_graphs: bool = False
+    cuda_graphs: bool | None = None
     precision: Literal["float32", "bf16"] = "float32"
     compile: bool = False
     channels_last: bool = False

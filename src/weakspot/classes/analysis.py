@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weakspot.classes.membership import Members, class_sizes
 from weakspot.classes.metrics_activation import Bits, activation_counts
 from weakspot.classes.metrics_bias import Near, average_bias, average_confusion_disparity, bias_errors
-from weakspot.classes.metrics_bootstrap import DistanceEstimate, bootstrap_distance
+from weakspot.classes.metrics_bootstrap import DistanceEstimate, Squared, bootstrap_distance
 from weakspot.classes.metrics_confusion import label_coincidence, pair_confusion, type1_confusion, type2_confusion
 from weakspot.classes.metrics_distance import activation_distance
 from weakspot.classes.pairs import Cutoff, pair_values, suspicious
@@ -183,6 +183,7 @@ def study_pairs(
     normalise: bool = False,
     replicates: int = 100,
     seed: int = 0,
+    squared: Squared | None = None,
 ) -> PairStudy:
     """Distances, bias and, where there are labels, true confusion of the given classes (`deepinspect`).
 
@@ -193,6 +194,7 @@ def study_pairs(
     normalise: as in `activation_distance`.
     replicates: of the resampling behind the intervals; 0 for none.
     seed: of the resampling.
+    squared: as in `bootstrap_distance`.
     """
     members = images.predicted[:, classes]
     counts = activation_counts(images.bits, members, neurons=images.neurons)
@@ -210,6 +212,7 @@ def study_pairs(
             normalise=normalise,
             rank=images.rank,
             belongs=images.belongs,
+            squared=squared,
         )
     together = label_coincidence(images.labels[:, classes]) if images.multilabel and images.labels is not None else None
     return PairStudy(

@@ -1,6 +1,7 @@
 """Groups of images: is the network less accurate for some of them, and do they look different from inside?"""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,10 @@ class GroupFairness(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep each image's neural path, its prediction and its group."""
-        columns = {"bits": neural_path(seen, self.tap, self.threshold), **stored_columns(seen, labelled=True)}
+        columns: dict[str, Any] = {
+            "bits": neural_path(seen, self.tap, self.threshold),
+            **stored_columns(seen, labelled=True),
+        }
         if self.groups is not None:
             column = np.asarray(metadata_column(seen, self.groups))
             columns["group"] = column.astype(np.float64) if column.dtype.kind in "iuf" else encoded(column)

@@ -7,7 +7,7 @@ truth and their percentiles hardly ever cover it. What resampling adds on top te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ from weakspot.core.errors import ConfigError, DataError
 Floats = NDArray[np.float64]
 
 _BLOCK_BYTES = 256 << 20
+Squared = Callable[[Bits, Members, int, Iterable[NDArray[np.float32]], bool], Iterator[Floats]]
+"""As `squared_distances`."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ def bootstrap_distance(
     normalise: bool = False,
     rank: NDArray[np.int64] | None = None,
     belongs: NDArray[np.str_] | None = None,
+    squared: Squared | None = None,
 ) -> DistanceEstimate:
     """Distances between classes with their sampling noise removed, by resampling images (Efron 1979, `efron1979`).
 
@@ -78,6 +81,7 @@ def bootstrap_distance(
     rank: place of each image in an order of its own, such as that of the ids; draws then do not depend on the
         order in which the images come.
     belongs: what each image belongs to, where some belong together: whole groups are then drawn.
+    squared: what works out the distances of resampled images, by default `squared_distances`.
     """
     check_bits(bits, members, neurons)
     if class_sizes(members).min() < 2:
@@ -88,8 +92,9 @@ def bootstrap_distance(
     measured = pair_values(activation_distance(counts, normalise=normalise, images=class_sizes(members))) ** 2
     del counts
     number, total, squares = (np.zeros_like(measured) for _ in range(3))
-    for probability in _resampled(bits, members, neurons, _weights(members, neurons, replicates, seed, rank, belongs)):
-        added = _squared(probability, normalise) - measured
+    weights = _weights(members, neurons, replicates, seed, rank, belongs)
+    for replicate in (squared or squared_distances)(bits, members, neurons, weights, normalise):
+        added = replicate - measured
         drawn = ~np.isnan(added)  # a replicate may miss a small class
         number += drawn
         total += np.where(drawn, added, 0)
@@ -100,8 +105,12 @@ def bootstrap_distance(
     return DistanceEstimate(measured - mean, error)
 
 
-def _squared(probability: NDArray[np.floating], normalise: bool) -> Floats:
-    return pair_values(activation_distance(probability, normalise=normalise)) ** 2
+def squared_distances(
+    bits: Bits, members: Members, neurons: int, groups: Iterable[NDArray[np.float32]], normalise: bool
+) -> Iterator[Floats]:
+    """Of each resampling of the images the squared distance of every two classes; groups: as `_weights` gives them."""
+    for probability in _resampled(bits, members, neurons, groups):
+        yield pair_values(activation_distance(probability, normalise=normalise)) ** 2
 
 
 def _weights(

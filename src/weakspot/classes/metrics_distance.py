@@ -18,7 +18,7 @@ Real = NDArray[np.floating]
 
 _BLOCK_BYTES = 128 << 20
 _STRIP = 125
-_CANCELLED = 1e-4
+CANCELLED = 1e-4
 """Below this share of the squared norms a difference of them has lost four digits and is computed directly."""
 
 
@@ -73,7 +73,7 @@ def _distance_block(first: Floats, second: Floats) -> Floats:
     norms = np.einsum("ij,ij->i", first, first)[:, None] + np.einsum("ij,ij->i", second, second)
     with np.errstate(invalid="ignore"):  # classes without images
         squared: Floats = norms - 2 * _products(first, second)
-    for row, column in zip(*np.nonzero(squared < _CANCELLED * norms), strict=True):
+    for row, column in zip(*np.nonzero(squared < CANCELLED * norms), strict=True):
         difference = first[row] - second[column]
         squared[row, column] = difference @ difference
     return np.sqrt(squared, out=squared)

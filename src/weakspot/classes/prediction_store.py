@@ -17,13 +17,13 @@ from weakspot.core.finding import Picture
 from weakspot.core.observation import Observation, Setting
 from weakspot.core.rows import RowTable, id_rank
 from weakspot.core.taps import Tap
+from weakspot.core.tensors import packed
 from weakspot.data.images import enlarged, png, strip
 
 
-def neural_path(seen: Observation, tap: Tap, threshold: float) -> np.ndarray:
+def neural_path(seen: Observation, tap: Tap, threshold: float) -> Tensor:
     """Which neurons each image activates, packed: (samples, ceil(neurons/8)), uint8."""
-    active = seen.channels(tap).scaled > threshold
-    return np.packbits(active.cpu().numpy(), axis=1)
+    return packed(seen.channels(tap).scaled > threshold)
 
 
 def stored_columns(seen: Observation, *, labelled: bool = False) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from weakspot.classes import finding_outputs as declared
 from weakspot.classes.analysis import study_outputs, study_pairs, true_confusion
+from weakspot.classes.device_bootstrap import squared_on
 from weakspot.classes.finding_parts import (
     figure_arrays,
     named_pairs,
@@ -113,6 +114,7 @@ class ClassPairs(Probe):
             normalise=self.normalise,
             replicates=self.replicates,
             seed=self.seed,
+            squared=squared_on(self.setting.here),
         )
         outputs = None
         if self.setting.scores is not None:

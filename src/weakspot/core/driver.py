@@ -14,7 +14,7 @@ from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
 from weakspot.core.job import Job, check_call
 from weakspot.core.probe import Probe
-from weakspot.core.progress import Progress, Silent
+from weakspot.core.progress import Progress, Silent, say
 from weakspot.core.sample_check import usable
 from weakspot.core.source import Source, batch_limit
 from weakspot.core.subject import Subject
@@ -87,6 +87,7 @@ class Driver:
     engine: Engine
     progress: Progress | None
     book: AnswerBook
+    _told: bool = False
 
     def valid(self, source: Source) -> Source:
         """The source, without the samples that cannot be used where the user wants them skipped."""
@@ -94,7 +95,11 @@ class Driver:
             return source
         size = self.options.batch_size or batch_limit(source) or _READ_AT_ONCE
         return usable(
-            self.subject, source, batch_size=size, workers=self.options.workers, progress=self.progress or Silent()
+            self.subject,
+            source,
+            batch_size=size,
+            workers=self.options.reading_threads,
+            progress=self.progress or Silent(),
         )
 
     def check_answers(self, data: Mapping[str, Source]) -> None:
@@ -121,6 +126,9 @@ class Driver:
                 answers=self.book.of(source),
             )
         self.options = job.execution
+        if job.recording.trouble and not self._told:
+            say(self.progress, job.recording.trouble)
+            self._told = True
         note_begun(self.folder, self.options)
         self.book.note(job)
         note(self.book.record())

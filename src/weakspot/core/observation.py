@@ -18,6 +18,8 @@ from weakspot.core.needs import Attribution
 from weakspot.core.taps import Captured, Channels, Layout, Tap, taken_at
 from weakspot.core.tasks import Scores, Task, correct, predicted, probabilities
 
+_CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -62,6 +64,11 @@ class Batch:
         ids = tuple(name for name, chosen in zip(self.ids, rows, strict=True) if chosen)
         return Batch(ids, self.positions[rows], self.inputs[where], targets, metadata)
 
+    def pinned(self) -> "Batch":
+        """The same batch in memory that a GPU can copy by itself."""
+        targets = None if self.targets is None else self.targets.pin_memory()
+        return Batch(self.ids, self.positions, self.inputs.pin_memory(), targets, self.metadata)
+
     def to(self, device: torch.device) -> "Batch":
         """The same batch with its tensors on `device`."""
         targets = None if self.targets is None else self.targets.to(device, non_blocking=True)
@@ -80,7 +87,14 @@ class Setting:
     ids: Sequence[str]
     groups: Groups | None = None
     """What the samples belong to; None where each stands for itself."""
+    device: torch.device = _CPU
+    """Where the model runs."""
     _layouts: dict[tuple[object, str], Layout] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def here(self) -> torch.device:
+        """Where this process works on what a pass left: the model's GPU, or a CPU where there is none."""
+        return self.device if self.device.type != "cuda" or torch.cuda.is_available() else _CPU
 
     def layout(self, tap: Tap) -> Layout:
         """How the neurons of a tap lie side by side; the same object for the same layers and side."""

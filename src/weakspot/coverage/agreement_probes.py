@@ -13,8 +13,9 @@ from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.rows import RowTable, id_order
 from weakspot.coverage import finding_outputs as declared
+from weakspot.coverage.device_counting import coverage_of, shares_of
 from weakspot.coverage.footprint_probes import Footprints
-from weakspot.coverage.metrics_agreement import Floats, Measured, drawn_inputs, random_subsets, subset_coverage
+from weakspot.coverage.metrics_agreement import Floats, Measured, drawn_inputs, random_subsets
 from weakspot.coverage.metrics_confidence import UNCERTAINTY
 from weakspot.coverage.reached_targets import Cells, Reach
 from weakspot.estimates import auroc_estimate, interval_estimate
@@ -122,12 +123,12 @@ class CriteriaAgreement(Footprints):
         reaches = {**self.reaches(rows), **self._of_others(rows.ids)}
         unsure = {name: np.asarray(rows[name]) for name in UNCERTAINTY if name in rows}
         subsets = {
-            **{name: subset_coverage(reach, drawn) for name, reach in reaches.items()},
+            **{name: coverage_of(reach, drawn, self.setting.here) for name, reach in reaches.items()},
             **{name: np.array([scores[places].mean() for places in drawn]) for name, scores in unsure.items()},
             **_errors_in(rows, drawn),
         }
         inputs = {
-            **{name: reach.shares(order) for name, reach in reaches.items()},
+            **{name: shares_of(reach, order, self.setting.here) for name, reach in reaches.items()},
             **{name: scores[order] for name, scores in unsure.items()},
         }
         return Measured(subsets, inputs, np.asarray(rows["wrong"])[order] if "wrong" in rows else None), size

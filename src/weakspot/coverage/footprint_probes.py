@@ -6,9 +6,7 @@ Which inputs to add next, and whether the criteria agree with each other and wit
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from weakspot.core.errors import ConfigError
@@ -19,6 +17,7 @@ from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.sections import section_numbers
 from weakspot.core.step import Step
+from weakspot.core.tensors import packed
 from weakspot.coverage.confidence_probes import observed_uncertainty
 from weakspot.coverage.metrics_top_neurons import leading, pattern_words
 from weakspot.coverage.neuron_probes import ActivationRanges
@@ -62,22 +61,29 @@ class Footprints(LayerProbe):
     def observe(self, seen: Observation) -> None:
         """Keep what each input reaches, how sure the model is, and, with labels, whether its prediction is correct."""
         channels = seen.channels(self.tap)
-        low, high = (torch.tensor(self.ranges.arrays[side], device=channels.mean.device) for side in ("low", "high"))
+        low, high = self._bounds(channels.mean.device)
         narrow = torch.int16 if self.sections < 1 << 14 else torch.int32
         leads = leading(channels.mean, self.setting.layout(self.tap).widths, self.top)
         section = section_numbers(channels.mean, low, high, self.sections)
         above = section > self.sections
         self.footprints.append(
             seen.ids,
-            active=_packed(channels.scaled > self.threshold),
+            active=packed(channels.scaled > self.threshold),
             section=section.to(narrow),
-            beyond=_packed(torch.stack([section == 0, above], 2).flatten(1)),
-            above=_packed(above),
-            leads=_packed(leads),
+            beyond=packed(torch.stack([section == 0, above], 2).flatten(1)),
+            above=packed(above),
+            leads=packed(leads),
             pattern=pattern_words(leads),
             **self._unsure(seen),
             **self._errors(seen),
         )
+
+    def _bounds(self, device: torch.device) -> list[Tensor]:
+        """The training range on the device, sent there once."""
+        sent: dict[torch.device, list[Tensor]] = self.__dict__.setdefault("_sent", {})
+        if device not in sent:
+            sent[device] = [torch.tensor(self.ranges.arrays[side], device=device) for side in ("low", "high")]
+        return sent[device]
 
     def _unsure(self, seen: Observation) -> dict[str, Tensor]:
         if self.setting.task != "classification" or self.setting.scores is None:
@@ -105,8 +111,3 @@ class Footprints(LayerProbe):
             "tknc": Bits(rows["leads"], neurons),
             "tknp": one_each(rows["pattern"]),
         }
-
-
-def _packed(bits: Tensor) -> NDArray[np.uint8]:
-    """Eight to a byte, as `numpy.packbits` does it; inputs × targets."""
-    return np.packbits(bits.cpu().numpy(), axis=1)

@@ -72,7 +72,10 @@ class WeakPlaces(NeighbourProbe):
         """Keep the predictions, and of the original its features."""
         if seen.number == 0:
             self._batch = BatchPredictions(seen.ids, self.looks + 1)
-            self._original = {"features": layer_features(seen, self.tap), "target": seen.targets.cpu().numpy()}
+            self._original: dict[str, Any] = {
+                "features": layer_features(seen, self.tap),
+                "target": seen.targets.cpu().numpy(),
+            }
             if self.thumbnail and seen.inputs.ndim == 4:
                 self._original["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
         self._batch.add(seen.ids, prediction_codes(seen), seen.correct_array)
@@ -287,22 +290,23 @@ class WeakStrips(NeighbourProbe):
         fragile = [name for name, weak, correct in zip(*columns, strict=True) if weak and correct]
         return fragile[: self.inputs]
 
-    def observe(self, seen: Observation) -> list[str]:
-        """Keep the pictures of the chosen inputs; all other inputs are released."""
-        names = set(self._chosen)
-        chosen = np.array([name in names for name in seen.ids])
-        if chosen.any():
-            ids = [name for name in seen.ids if name in names]
-            images = seen.inputs[seen.inputs.new_tensor(chosen).bool()]
-            varied = seen.look.images(images, ids, seen.number) if isinstance(seen.look, Neighbour) else images
-            self.pictures.append(
-                ids,
-                number=np.full(len(ids), seen.number),
-                thumbnail=thumbnails(varied, self.size),
-                prediction=seen.predicted_array[chosen],
-                correct=seen.correct_array[chosen],
-            )
-        return [name for name, kept in zip(seen.ids, chosen, strict=True) if not kept]
+    def wants(self, ids: Sequence[str]) -> list[str]:
+        """The chosen inputs alone."""
+        chosen = set(self._chosen)
+        return [name for name in ids if name in chosen]
+
+    def observe(self, seen: Observation) -> None:
+        """Keep the pictures, and what was predicted."""
+        varied = (
+            seen.look.images(seen.inputs, seen.ids, seen.number) if isinstance(seen.look, Neighbour) else seen.inputs
+        )
+        self.pictures.append(
+            seen.ids,
+            number=np.full(len(seen.ids), seen.number),
+            thumbnail=thumbnails(varied, self.size),
+            prediction=seen.predicted_array,
+            correct=seen.correct_array,
+        )
 
     def _measured(self, names: list[str]) -> dict[str, np.ndarray]:
         """Of inputs, the neighbour accuracy and the looks it rests on: more or fewer than those that are shown."""
