@@ -1,4 +1,4 @@
-"""How well planted causes of errors are found: the ranked causes of weakspot against ten rivals and chance.
+"""How well planted causes of errors are found: the ranked causes of weakspot against eight rivals and chance.
 
     python benchmarks/causes_planted/study.py [--seeds 0 1 2 3 4 5] [--cache FOLDER] [--workers N] [--out FILE]
 

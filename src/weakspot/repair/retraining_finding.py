@@ -14,13 +14,6 @@ from weakspot.statistics.intervals import wilson_interval
 
 NAME = "causes.retraining"
 UNSAFE = "unsafe set"
-_KEYS = {
-    "unsafe set": "unsafe_set",
-    "random images": "random_images",
-    "random images repeated": "random_images_repeated",
-    "failing images": "failing_images",
-    "training set alone": "training_set_alone",
-}
 
 
 @dataclass
@@ -66,7 +59,7 @@ def retraining_finding(
         arrays={
             "id": np.asarray(ids, dtype=np.str_),
             "before": before,
-            **{f"after-{_KEYS[method]}": outcome.scores for method, outcome in outcomes.items()},
+            **{f"after-{_key(method)}": outcome.scores for method, outcome in outcomes.items()},
         },
         outputs=RETRAINING if before.dtype == bool else RETRAINING_OF_NUMBERS,
     )
@@ -142,12 +135,17 @@ def _summary(before: np.ndarray, outcomes: Mapping[str, MethodScores], confidenc
 
 
 def _against(method: str, effect: Effect, level: Estimate, word: str) -> dict[str, Estimate]:
-    key = _KEYS[method]
+    key = _key(method)
     return {
         f"after_{key}": level,
         f"over_{key}": effect.estimate(f"{word} with the unsafe set less that with {method}"),
         f"verdict_{key}": Estimate(effect.verdict, about=f"the unsafe set, against {method}"),
     }
+
+
+def _key(method: str) -> str:
+    """The method in the names of numbers and arrays."""
+    return method.replace(" ", "_")
 
 
 def _of_repeats(repeats: int) -> str:

@@ -55,7 +55,8 @@ class ErrorRegion:
     def likeness(self, values: NDArray[np.floating]) -> Floats:
         """How much each input, (inputs, values), is like the group.
 
-        >>> ErrorRegion("features", np.array([2.0, 0.0]), 1.0, 0.5).likeness(np.array([[1.0, 9.0], [0.5, 0.0]])).tolist()
+        >>> region = ErrorRegion("features", np.array([2.0, 0.0]), 1.0, 0.5)
+        >>> region.likeness(np.array([[1.0, 9.0], [0.5, 0.0]])).tolist()
         [1.0, 0.0]
         """
         return np.asarray((values @ self.weights - self.offset).round(6), dtype=np.float64)
@@ -94,7 +95,7 @@ def error_regions(
     expected = expected_errors(wrong[chosen], None if strata is None else strata[chosen])
     own = wrong[chosen]
     spread = np.sqrt(places.var(0) * (1 - SHRINKAGE) + SHRINKAGE * places.var(0).mean())
-    middle = places[~own].mean(0)
+    middle, usual = places[~own].mean(0), view.values[among & ~wrong].mean(0, dtype=np.float64)
     regions = []
     for members in _clusters(places[own]):
         towards = places[own][members].mean(0) - middle
@@ -104,7 +105,6 @@ def error_regions(
         least = _threshold((places - middle) @ weights, own, expected, smallest)
         if least is not None:
             back = basis @ weights
-            usual = view.values[chosen][~own].astype(np.float64).mean(0)
             regions.append(ErrorRegion(view.name, back, float(usual @ back), least))
     return regions
 
