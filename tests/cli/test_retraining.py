@@ -151,3 +151,20 @@ def test_what_cannot_be_retrained_is_told(weakspot, labelled):
     code, _, err = weakspot("causes", "retrain", file)
     assert code == 2
     assert "holds no labels, so there is nothing to retrain on: choose images with `weakspot causes select`" in err
+
+
+def test_the_controls_are_chosen_on_the_command_line(labelled, weakspot):
+    file, run = labelled
+    asked = [
+        "--method",
+        "random images repeated",
+        "--method",
+        "least confident images repeated",
+        "--method",
+        "training set alone",
+    ]
+    assert weakspot("causes", "retrain", file, "--repeats", 1, "--epochs", 1, *asked, "--quiet") == (0, "", "")
+    made = set(run["causes.retraining"].table["method"].to_pylist())
+    assert made == {"unsafe set", "random images repeated", "least confident images repeated", "training set alone"}
+    code, _, said = weakspot("causes", "retrain", file, "--method", "luck", "--quiet")
+    assert code != 0 and "there is no method 'luck': choose from unsafe set, random images" in said

@@ -239,7 +239,10 @@ def test_a_policy_may_ask_it_of_all_rules(tmp_path, run):
     [
         ("least_rows: 0\nrules:\n- {RULE}", ":1: least_rows is 0, expected 1 or more"),
         ("rules:\n- {RULE, least_samples: 0}", ":2: least_samples is 0, expected 1 or more"),
-        ("rules:\n- {RULE, least_rows: 5}", ":2: least_rows can be used with a column only: use least_samples"),
+        (
+            "rules:\n- {RULE, least_rows: 5}",
+            ":2: least_rows can be used with a column or share only: use least_samples",
+        ),
         ("least_samples: many\nrules:\n- {RULE}", ":1: policy: least_samples is 'many', expected a whole number"),
     ],
 )

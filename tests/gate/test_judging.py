@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.gate.samples import PROVENANCE, causes, coverage, judged, make_run, neighbours, pairs
 from weakspot.core.errors import ConfigError, RunError
-from weakspot.core.finding import Estimate, Finding
+from weakspot.core.finding import Estimate, Finding, table_of
 from weakspot.core.outputs import Outputs, share
 from weakspot.gate.evaluation import NO_VERDICT
 
@@ -244,3 +245,69 @@ def test_two_numbers_without_intervals_show_nothing(tmp_path):
     run = make_run(tmp_path / "run", plain)
     verdict = judged(tmp_path, run, "finding: robustness.plain, number: accuracy, worse_by_at_most: 1", baseline=run)
     assert not verdict.passed and "without an interval" in verdict.judged[0].measured
+
+
+SLICE = "finding: causes.errors, share: correct, where: {metadata.light: {below: 0.2}}"
+
+
+@pytest.fixture
+def lights(tmp_path):
+    """A hundred dark images, 90 of them correct; a hundred others, all correct; and one whose light is unknown."""
+    light = np.array([0.1] * 100 + [0.2] * 50 + [0.9] * 50 + [np.nan])
+    correct = np.arange(201) >= 10
+    correct[-1] = False
+    names = np.array([f"s{number:03d}" for number in range(201)])
+    table = table_of({"id": names, "correct": correct, "metadata.light": light})
+    return make_run(tmp_path / "lights", Finding("causes.errors", summary={"errors": Estimate(11)}, table=table,
+                                                 provenance=PROVENANCE))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("condition", "passed"),
+    [
+        ("at_least: 0.82", True),  # Wilson's interval of 90 of 100 is 0.8256 to 0.9448
+        ("at_least: 0.83", False),
+        ("at_most: 0.94", False),
+        ("at_most: 0.95", True),
+        ("at_least: 0.82, confidence: 0.99", False),  # a wider interval: 0.797
+        ("at_least: 0.79, confidence: 0.99", True),
+        ("at_least: 0.5, least_rows: 101", False),
+    ],
+)
+def test_the_share_of_a_slice_keeps_to_the_bound_by_its_interval(tmp_path, lights, condition, passed):
+    verdict = judged(tmp_path, lights, f"{SLICE}, {condition}")
+    assert verdict.passed is passed
+    assert "metadata.light < 0.2" in verdict.judged[0].rule.claim
+
+
+def test_ranges_have_a_first_number_and_one_beyond_and_unknown_is_in_none(tmp_path, lights):
+    for where, rows in (("{from: 0.2}", 100), ("{from: 0.2, below: 0.9}", 50), ("{from: 0.1, below: 0.2}", 100)):
+        rule = f"finding: causes.errors, share: correct, where: {{metadata.light: {where}}}, at_least: 0.8"
+        verdict = judged(tmp_path, lights, rule)
+        assert verdict.passed and f"{rows} rows" in verdict.judged[0].measured
+    nobody = "finding: causes.errors, share: correct, where: {metadata.light: {from: 7}}, at_least: 0"
+    verdict = judged(tmp_path, lights, nobody)
+    assert not verdict.passed and "no row has 7 ≤ metadata.light" in verdict.judged[0].measured
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("share: correct, where: {metadata.light: {under: 1}}, at_least: 0", "expected a value, or a range such as"),
+        ("share: correct, where: {metadata.light: {from: 2, below: 1}}, at_least: 0", "expected a value, or a range"),
+        ("share: correct, where: {metadata.light: {below: dark}}, at_least: 0", "expected a value, or a range"),
+        ("share: correct, equals: true", "equals cannot be used with a share: give at_most or at_least"),
+        ("share: metadata.light, at_least: 0.5", "expected a column that is true or false"),
+        ("share: corect, at_least: 0.5", "has no column 'corect': did you mean 'correct'"),
+    ],
+)
+def test_what_is_no_share_or_range_is_an_error(tmp_path, lights, rule, message):
+    with pytest.raises(ConfigError, match=message):
+        judged(tmp_path, lights, f"finding: causes.errors, {rule}")
+
+
+def test_a_row_without_a_value_fails_a_share(tmp_path):
+    table = pa.table({"id": ["a", "b"], "correct": [True, None]})
+    made = Finding("causes.errors", summary={"errors": Estimate(0)}, table=table, provenance=PROVENANCE)
+    verdict = judged(tmp_path, make_run(tmp_path / "run", made), "finding: causes.errors, share: correct, at_least: 0")
+    assert not verdict.passed and "1 of 2 rows have no value of correct" in verdict.judged[0].measured

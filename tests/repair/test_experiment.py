@@ -122,6 +122,24 @@ def test_repeated_random_images_weigh_as_much_as_the_balanced_unsafe_set(forgetf
         assert judged is None or not set(judged.ids) & set(repeated.origins)
 
 
+def test_the_least_confident_images_are_those_of_the_pool_with_the_smallest_probability(forgetful, data):
+    chosen, _ = _new_samples(forgetful, data, "least confident images", 0.0, 0)
+    batch = data.pool.read(np.arange(len(data.pool.ids)))
+    with torch.no_grad():
+        sure = forgetful.model.eval()(batch.inputs).softmax(1).amax(1)
+    least = {batch.ids[place] for place in sure.argsort(stable=True)[:40].tolist()}
+    assert len(chosen.ids) == len(data.unsafe.ids) and len(set(chosen.ids) & least) >= 39
+    repeated, _ = _new_samples(forgetful, data, "least confident images repeated", 0.0, 0)
+    unsafe, _ = _new_samples(forgetful, data, "unsafe set", 0.0, 0)
+    assert len(repeated.ids) == len(unsafe.ids) and set(repeated.origins) == set(chosen.ids)
+
+
+def test_least_confident_images_need_probabilities(forgetful, data):
+    unsaid = Subject(forgetful.model, classes=forgetful.classes)
+    with pytest.raises(ConfigError, match="least confident images need probabilities"):
+        _new_samples(unsaid, data, "least confident images", 0.0, 0)
+
+
 def test_no_baselines_without_a_pool(forgetful, data):
     alone = RetrainingData(data.unsafe, data.clusters, data.test)
     made = run_experiment(forgetful, alone, ExperimentDesign(1, validation=0.0), recipe=Recipe(epochs=1)).finding

@@ -18,7 +18,7 @@ def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
 def _first_cause(findings: Sequence[Finding]) -> list[WorstFinding]:
     slices = next((finding for finding in findings if finding.name == "causes.error_slices"), None)
     rows = [] if slices is None or slices.table is None else slices.table.to_pylist()
-    row = next((row for row in rows if row["confirmed"] and row["kind"] == "trait"), None)
+    row = next((row for row in rows if row["confirmed"] and row["kind"] != "confusion"), None)
     if slices is None or row is None:
         return []
     rate = f"{roughly(row['error_rate'])} (95\u00a0% interval {roughly(row['low'])} to {roughly(row['high'])})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from weakspot.core.source import Source
     from weakspot.core.subject import Subject
     from weakspot.repair import RetrainingData
-    from weakspot.repair.experiment import Experiment
+    from weakspot.repair.experiment import Experiment, Method
 
 CLUSTERS = "causes.root_causes"
 ERRORS = "causes.errors"
@@ -37,6 +37,12 @@ def retrain(
     train_function: Annotated[
         str | None, typer.Option(help="module:function, a training function of your own.")
     ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to compare with, such as 'least confident images' or 'random images repeated'; again for more."
+        ),
+    ] = None,
     baselines: Annotated[
         bool, typer.Option(help="Also train on as many other samples, if the pool has targets.")
     ] = True,
@@ -55,6 +61,7 @@ def retrain(
     flags = {
         "epochs": epochs, "learning_rate": learning_rate, "batch_size": batch_size, "repeats": repeats, "seed": seed,
         "validation": _number_or_name(validation), "train": train_function,
+        "methods": tuple(method) if method else None,
     }  # fmt: skip
     how = read.retrain.model_copy(update={name: value for name, value in flags.items() if value is not None})
     target = run_folder(config, read, run)
@@ -109,7 +116,11 @@ def _retrained(
         made = run_experiment(
             subject,
             data,
-            ExperimentDesign(how.repeats, validation=_validation(how.validation, loaded.data)),
+            ExperimentDesign(
+                how.repeats,
+                methods=cast("tuple[Method, ...] | None", how.methods),
+                validation=_validation(how.validation, loaded.data),
+            ),
             recipe=Recipe(**recipe),
             train=None if how.train is None else imported(how.train),
             checkpoints=checkpoints,

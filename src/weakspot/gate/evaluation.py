@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from weakspot.compare.runs import Difference, compare_findings, difference_of
@@ -13,6 +13,8 @@ from weakspot.core.run import Run
 from weakspot.gate.basis import too_few, unfounded, unready
 from weakspot.gate.new_causes import new_causes
 from weakspot.gate.policy import COVERAGE, Policy, PolicyRule
+from weakspot.statistics.clustered import grouped_share_interval
+from weakspot.statistics.intervals import wilson_interval
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,7 +91,7 @@ def _held(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy:
             return None, f"the baseline: {missing}"
         other, wrong = _basis(rule, number, baseline, policy)
         return (None, f"the baseline: {wrong}") if wrong else _against(rule, finding, other, where)
-    if rule.column is not None:
+    if rule.rows_column is not None:
         return _rows(rule, finding, policy, number)
     return _number(rule, finding, policy.where(number, "number"))
 
@@ -156,17 +158,21 @@ def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tu
     """Every row must hold; a row without a value does not, nor does a table without rows."""
     table = finding.table
     columns = [] if table is None else table.column_names
-    for name, path in ((str(rule.column), ("column",)), *((name, ("where", name)) for name in rule.where)):
+    subject = "share" if rule.column is None else "column"
+    for name, path in ((str(rule.rows_column), (subject,)), *((name, ("where", name)) for name in rule.where)):
         if name not in columns:
             hint, has = nearest(name, columns), ", ".join(columns) or "no table"
             raise ConfigError(
                 f"{policy.where(number, *path)}: {finding.name} has no column {name!r}: {hint}it has {has}"
             )
-    rows = [] if table is None else list(_chosen(rule, table))
+    groups = finding.outputs.columns_of_role(finding, "group")
+    rows = [] if table is None else list(_chosen(rule, table, groups))
     if table is not None and not rows:
         return None, _no_row(rule, table)
     if rule.least_rows is not None and len(rows) < rule.least_rows:
         return None, too_few(len(rows), "rows", rule.least_rows)
+    if rule.share is not None:
+        return _share(rule, rows, groups, policy.where(number, "share"))
     broken = [row for row in rows if not _holds(rule, row[str(rule.column)], policy.where(number, "column"))]
     if not broken:
         return True, f"all {len(rows):,} rows hold"
@@ -174,12 +180,30 @@ def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tu
     return False, f"{len(broken):,} of {len(rows):,} rows do not hold: {first}" + (" …" if len(broken) > 3 else "")
 
 
+def _share(rule: PolicyRule, rows: list[dict[str, Any]], groups: list[str], where: str) -> tuple[bool | None, str]:
+    """The share of rows that are true; the end of its interval must keep to the bound; by group where there are any."""
+    flags = [row[str(rule.share)] for row in rows]
+    odd = next((flag for flag in flags if flag is not None and not isinstance(flag, bool)), None)
+    if odd is not None:
+        raise ConfigError(f"{where}: {rule.share} holds {odd!r}: expected a column that is true or false, as correct")
+    if None in flags:
+        return None, f"{flags.count(None):,} of {len(flags):,} rows have no value of {rule.share}"
+    confidence = rule.confidence or 0.95
+    if groups:
+        low, high = grouped_share_interval(flags, [row[groups[0]] for row in rows], confidence=confidence)
+    else:
+        low, high = wilson_interval(sum(flags), len(flags), confidence=confidence)
+    share = Estimate(sum(flags) / len(flags), low=float(low), high=float(high), confidence=confidence)
+    passed, measured = _bounded(rule, share)
+    return passed, f"{measured}, {len(flags):,} rows"
+
+
 def _no_row(rule: PolicyRule, table: "pa.Table") -> str:
     """That no row is chosen, with the values that exist: most often one is misspelt."""
     if not table.num_rows:
         return "the table has no rows, so the rule cannot hold"
-    where = " and ".join(f"{name} = {value}" for name, value in rule.where.items())
-    return f"no row has {where}: {'; '.join(_values(name, value, table) for name, value in rule.where.items())}"
+    named = "; ".join(_values(name, value, table) for name, value in rule.where.items())
+    return f"no row has {rule.where_text.replace(', ', ' and ')}: {named}"
 
 
 def _values(name: str, wanted: object, table: "pa.Table") -> str:
@@ -190,12 +214,22 @@ def _values(name: str, wanted: object, table: "pa.Table") -> str:
     return f"{hint}{name} has {', '.join(list(values)[:_MOST_VALUES])}{more}"
 
 
-def _chosen(rule: PolicyRule, table: "pa.Table") -> Iterator[dict[str, Any]]:
+def _chosen(rule: PolicyRule, table: "pa.Table", groups: list[str]) -> Iterator[dict[str, Any]]:
     """The rows that a rule is about, with the columns that it needs and two that name them."""
     kinds = {field.name: str(field.type) for field in table.schema}
     naming = [name for name, kind in kinds.items() if "string" in kind or name in ("id", "cluster")][:2]
-    chosen = table.select(list(dict.fromkeys([*naming, *rule.where, str(rule.column)])))
-    return (row for row in chosen.to_pylist() if all(_same(row[name], value) for name, value in rule.where.items()))
+    needed = [*naming, *rule.where, str(rule.rows_column), *([] if rule.share is None else groups)]
+    chosen = table.select(list(dict.fromkeys(needed)))
+    return (row for row in chosen.to_pylist() if all(_meets(row[name], value) for name, value in rule.where.items()))
+
+
+def _meets(value: object, wanted: object) -> bool:
+    """Whether a row has the wanted value, or a number in the wanted range; an unknown one never is."""
+    if not isinstance(wanted, Mapping):
+        return _same(value, wanted)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return bool(wanted.get("from", -inf) <= value < wanted.get("below", inf))
 
 
 def _holds(rule: PolicyRule, value: Any, where: str) -> bool:

@@ -10,10 +10,13 @@ from weakspot.core.options import OptionError, checked, nearest, shortened
 from weakspot.yaml_file import Places, read_yaml
 
 KEYS = ("rules", "baseline", "least_rows", "least_samples")
-SUBJECTS = ("number", "column", "new_causes")
+SUBJECTS = ("number", "column", "share", "new_causes")
 CONDITIONS = ("at_most", "at_least", "equals", "exists", "worse_by_at_most")
 LEAST = ("least_rows", "least_samples")
 COVERAGE = "coverage."
+
+RANGE = ("from", "below")
+"""What a range in `where` may say: from this number on, and below that one."""
 
 Scalar = str | float | bool
 
@@ -26,7 +29,8 @@ class PolicyRule:
     name: what to call the rule; by default what it says.
     number: a number of the summary.
     column: a column of the table, of which every row must hold.
-    where: only rows that have these values in these columns.
+    share: a column of the table that is true or false: the share of rows where it is true, with Wilson's interval.
+    where: only rows that have these values in these columns, or numbers in a range: {from: 0.1, below: 0.2}.
     at_most, at_least: the bound; of a number with an interval, the end of the interval must keep to it, not the value.
     equals: the value that it must have.
     exists: true means that the number must exist, with a value.
@@ -43,7 +47,8 @@ class PolicyRule:
     name: str = ""
     number: str | None = None
     column: str | None = None
-    where: Mapping[str, Scalar] = field(default_factory=dict)
+    share: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
     at_most: float | None = None
     at_least: float | None = None
     equals: Scalar | None = None
@@ -67,11 +72,21 @@ class PolicyRule:
         return (("rows", self.least_rows), ("samples", self.least_samples))
 
     @property
+    def rows_column(self) -> str | None:
+        """The column whose rows the rule is about."""
+        return self.column or self.share
+
+    @property
+    def where_text(self) -> str:
+        """Which rows it is about, in words."""
+        return ", ".join(_where_text(name, value) for name, value in self.where.items())
+
+    @property
     def _condition(self) -> str:
         if self.new_causes is not None:
             return f"at most {self.new_causes} new root causes against the baseline"
-        where = ", ".join(f"{name} = {value}" for name, value in self.where.items())
-        subject = self.number or f"{self.column} of every row" + (f" with {where}" if where else "")
+        of_rows = f"{self.column} of every row" if self.share is None else f"share of {self.share} among rows"
+        subject = self.number or of_rows + (f" with {self.where_text}" if self.where else "")
         sure = "" if self.confidence is None else f" with {self.confidence:.0%} confidence"
         if self.worse_by_at_most is not None:
             of = self.number or f"{self.column} over the same inputs"
@@ -90,6 +105,13 @@ class PolicyRule:
     def title(self) -> str:
         """What to call the rule."""
         return self.name or self.claim
+
+
+def _where_text(name: str, value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return f"{name} = {value}"
+    first = f"{value['from']:g} ≤ " if "from" in value else ""
+    return f"{first}{name}" + (f" < {value['below']:g}" if "below" in value else "")
 
 
 @dataclass(frozen=True)
@@ -138,7 +160,7 @@ def _least(name: str, value: Any, places: Places) -> int | None:
 
 def _asked(rule: PolicyRule, least: Mapping[str, int | None]) -> PolicyRule:
     """A rule with what the policy asks of all, where it says nothing itself; only rules of a column have rows."""
-    rows = least["least_rows"] if rule.column is not None and rule.least_rows is None else rule.least_rows
+    rows = least["least_rows"] if rule.rows_column is not None and rule.least_rows is None else rule.least_rows
     samples = least["least_samples"] if rule.least_samples is None else rule.least_samples
     return replace(rule, least_rows=rows, least_samples=samples)
 
@@ -183,11 +205,33 @@ def _check(rule: PolicyRule) -> None:
         raise OptionError("exists", "exists can be used with a number only")
     for name in LEAST:
         _check_least(name, getattr(rule, name))
-    if rule.least_rows is not None and rule.column is None:
-        raise OptionError("least_rows", "least_rows can be used with a column only: use least_samples")
-    if rule.where and rule.column is None:
-        raise OptionError("where", "where can be used with a column only")
+    if rule.share is not None and not {"at_most", "at_least"} >= set(conditions):
+        raise OptionError(conditions[0], f"{conditions[0]} cannot be used with a share: give at_most or at_least")
+    if rule.least_rows is not None and rule.rows_column is None:
+        raise OptionError("least_rows", "least_rows can be used with a column or share only: use least_samples")
+    if rule.where and rule.rows_column is None:
+        raise OptionError("where", "where can be used with a column or share only")
+    for name, value in rule.where.items():
+        _check_where(name, value)
     if rule.confidence is not None and not 0 < rule.confidence < 1:
         raise OptionError("confidence", f"confidence is {rule.confidence}, expected a number from 0 to 1, such as 0.95")
     if rule.confidence is not None and rule.column is not None and rule.worse_by_at_most is None:
         raise OptionError("confidence", "rows have no interval: use the column that holds an end of their intervals")
+
+
+def _check_where(name: str, value: Any) -> None:
+    """Refuse what is neither a value nor a range."""
+    if isinstance(value, str | float | int | bool):
+        return
+    ends = value if isinstance(value, Mapping) else {}
+    numbers = [end for end in ends.values() if isinstance(end, int | float) and not isinstance(end, bool)]
+    if (
+        not ends
+        or set(ends) - set(RANGE)
+        or len(numbers) != len(ends)
+        or sorted(numbers) != [ends[end] for end in RANGE if end in ends]
+    ):
+        raise OptionError(
+            "where",
+            f"where: {name} is {shortened(value)}: expected a value, or a range such as {{from: 0.1, below: 0.2}}",
+        )

@@ -21,8 +21,17 @@ from weakspot.repair.probes import Predictions
 from weakspot.repair.retraining_finding import MethodScores, retraining_finding
 from weakspot.repair.training import Loss, Recipe, TrainFunction, check_apart, retrained
 
-Method = Literal["unsafe set", "random images", "failing images", "random images repeated", "training set alone"]
+Method = Literal[
+    "unsafe set",
+    "random images",
+    "failing images",
+    "random images repeated",
+    "training set alone",
+    "least confident images",
+    "least confident images repeated",
+]
 METHODS: tuple[Method, ...] = get_args(Method)
+ALONE: Method = "training set alone"
 
 
 @dataclass(frozen=True)
@@ -120,9 +129,10 @@ def run_experiment(
     """Retrain `repeats` times on the balanced unsafe set, and on each baseline, and compare all by the test set.
 
     HUDD's experiment (Fahmy et al. 2021, RQ2). With B labelled samples in the unsafe set, the baselines are B random
-    samples of the pool, and those of the same B that the model fails on. Two controls: "random images repeated" draws
-    the same B again and again until they are as many as the balanced unsafe set, so that both weigh the same beside the
-    training set; "training set alone" adds none.
+    samples of the pool, and those of the same B that the model fails on. Controls: "random images repeated" draws the
+    same B again and again until they are as many as the balanced unsafe set, so that both weigh the same beside the
+    training set; "least confident images" are the B of the pool that the model is least sure of, and "least confident
+    images repeated" the same again and again; "training set alone" adds none.
 
     recipe: how to train.
     loss, train, checkpoints: as for `retrained`.
@@ -176,7 +186,7 @@ def _chosen_methods(methods: Sequence[Method] | None, data: RetrainingData) -> l
     odd = [method for method in chosen if method not in METHODS]
     if odd:
         raise ConfigError(f"there is no method {odd[0]!r}: choose from {', '.join(METHODS)}")
-    baselines = [method for method in chosen if method in METHODS[1:4]]
+    baselines = [method for method in chosen if method not in (METHODS[0], ALONE)]
     if baselines and (data.pool is None or len(data.pool.ids) < len(data.unsafe.ids)):
         raise DataError(
             f"{baselines[0]} are drawn from a pool of samples with targets, at least as many as the unsafe set has "
@@ -189,12 +199,12 @@ def _new_samples(
     subject: Subject, data: RetrainingData, method: Method, validation: float | Source, seed: int
 ) -> tuple[Source | None, Source | None]:
     """What a method adds to the training set, and what it is judged by."""
-    if method == "training set alone":
+    if method == ALONE:
         return None, None if isinstance(validation, int | float) else validation
-    rest, judged = _parted(data.unsafe if method == "unsafe set" else _drawn(data, seed), validation, seed)
+    rest, judged = _parted(_labelled(subject, data, method, seed), validation, seed)
     if method == "unsafe set":
         return balanced(rest, data.clusters, seed=seed), judged
-    if method == "random images repeated":
+    if method.endswith(" repeated"):
         size = len(balanced(_parted(data.unsafe, validation, seed)[0], data.clusters).ids)
         return Repeated(rest, repeated_places(len(rest.ids), size, seed=seed)), judged
     if method == "failing images":
@@ -208,6 +218,27 @@ def _parted(labelled: Source, validation: float | Source, seed: int) -> tuple[So
     if not isinstance(validation, int | float):
         return labelled, validation
     return held_out(labelled, validation, seed=seed) if validation else (labelled, None)
+
+
+def _labelled(subject: Subject, data: RetrainingData, method: Method, seed: int) -> Source:
+    """The labelled samples of a method; all methods have as many."""
+    if method == METHODS[0]:
+        return data.unsafe
+    return _least_confident(subject, data) if method.startswith("least confident") else _drawn(data, seed)
+
+
+def _least_confident(subject: Subject, data: RetrainingData) -> Source:
+    """As many samples of the pool as the unsafe set has: those that the model is least sure of."""
+    assert data.pool is not None
+    table = examine(subject, data.pool, [Predictions()])[0].table
+    if table is None or "confidence" not in table.column_names:
+        raise ConfigError(
+            "least confident images need probabilities: they are there for classes and labels of a subject with "
+            "scores='logits' or scores='probabilities'; leave this method out"
+        )
+    sure = dict(zip(table["id"].to_pylist(), table["confidence"].to_pylist(), strict=True))
+    order = np.argsort(np.array([sure[name] for name in data.pool.ids]), kind="stable")
+    return Subset(data.pool, np.sort(order[: len(data.unsafe.ids)]))
 
 
 def _drawn(data: RetrainingData, seed: int) -> Source:

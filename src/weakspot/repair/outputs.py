@@ -32,6 +32,9 @@ PREDICTIONS = Outputs(
         "correct": correct(optional=True),
         "target": target("the label, by number", optional=True),
         "prediction": prediction("the predicted class, by number", optional=True),
+        "confidence": share(
+            "largest probability; of several labels the least sure one's, from one half on", optional=True
+        ),
         "error": number("error of the worst number or keypoint", better="lower", optional=True),
     },
 )

@@ -18,13 +18,6 @@ NAME = "causes.retraining"
 UNSAFE = "unsafe set"
 NO_VERDICT = "none: chosen by the answers before"
 """Of what was correct before accuracy can only fall, of errors only rise: that shows nothing of the retraining."""
-_KEYS = {
-    "unsafe set": "unsafe_set",
-    "random images": "random_images",
-    "random images repeated": "random_images_repeated",
-    "failing images": "failing_images",
-    "training set alone": "training_set_alone",
-}
 
 
 @dataclass
@@ -76,7 +69,7 @@ def retraining_finding(
         arrays={
             "id": np.asarray(ids, dtype=np.str_),
             "before": before,
-            **{f"after-{_KEYS[method]}": outcome.scores for method, outcome in outcomes.items()},
+            **{f"after-{_key(method)}": outcome.scores for method, outcome in outcomes.items()},
         },
         outputs=outputs if groups is None else declared(outputs, by_sample=False),
     )
@@ -161,12 +154,17 @@ def _summary(
 
 
 def _against(method: str, effect: Effect, level: Estimate, word: str) -> dict[str, Estimate]:
-    key = _KEYS[method]
+    key = _key(method)
     return {
         f"after_{key}": level,
         f"over_{key}": effect.estimate(f"{word} with the unsafe set less that with {method}"),
         f"verdict_{key}": Estimate(effect.verdict, about=f"the unsafe set, against {method}"),
     }
+
+
+def _key(method: str) -> str:
+    """The method in the names of numbers and arrays."""
+    return method.replace(" ", "_")
 
 
 def _of_repeats(repeats: int) -> str:

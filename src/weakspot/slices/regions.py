@@ -95,7 +95,7 @@ def error_regions(
     expected = expected_errors(wrong[chosen], None if strata is None else strata[chosen])
     own = wrong[chosen]
     spread = np.sqrt(places.var(0) * (1 - SHRINKAGE) + SHRINKAGE * places.var(0).mean())
-    middle = places[~own].mean(0)
+    middle, usual = places[~own].mean(0), view.values[among & ~wrong].mean(0, dtype=np.float64)
     regions = []
     for members in _clusters(places[own]):
         towards = places[own][members].mean(0) - middle
@@ -105,7 +105,6 @@ def error_regions(
         least = _threshold((places - middle) @ weights, own, expected, smallest)
         if least is not None:
             back = basis @ weights
-            usual = view.values[chosen][~own].astype(np.float64).mean(0)
             regions.append(ErrorRegion(view.name, back, float(usual @ back), least))
     return regions
 
