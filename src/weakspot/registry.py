@@ -22,7 +22,7 @@ BUILT_IN = {
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
-    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions",
+    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions RobustAccuracy",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",

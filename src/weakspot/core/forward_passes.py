@@ -1,7 +1,7 @@
 """The forward passes that all probes together need over each batch, each done once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from torch import Tensor, nn
@@ -40,7 +40,7 @@ class ForwardPass:
             forward = self.quick(subject)
 
         def looked_at(inputs: Tensor) -> Tensor:
-            return self.look.outputs(forward, inputs, batch.ids, self.number)
+            return self.look.outputs_of(subject, forward, replace(batch, inputs=inputs), self.number)
 
         relevance: dict[Point, Tensor] = {}
         with self.recorder.recording(len(batch)) as captured:

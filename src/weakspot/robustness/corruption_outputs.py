@@ -2,7 +2,6 @@
 
 from weakspot.core.figures import Curves, Matrix
 from weakspot.core.outputs import (
-    Advice,
     ArraySpec,
     Headline,
     Outputs,
@@ -96,16 +95,9 @@ COMMON_CORRUPTIONS = Outputs(
     headlines=[
         Headline(
             "Under common corruptions {corruption_error} of the predictions are incorrect, without them {clean_error}; "
-            "most are under {worst_corruption}: {worst_corruption_error}.",
+            "the share is largest under {worst_corruption}: {worst_corruption_error}.",
             rank=2,
             further=True,
-        )
-    ],
-    advice=[
-        Advice(
-            "Train with {worst_corruption}, or with noise and blur of your own (data augmentation), and examine again; "
-            "do not train on the corruptions that you report.",
-            rank=4,
         )
     ],
 )

@@ -7,6 +7,7 @@ from weakspot.core.finding import Finding, Picture
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
 from weakspot.robustness import finding_outputs as declared
+from weakspot.robustness.attack_outputs import ROBUST_ACCURACY
 from weakspot.robustness.corruption_outputs import COMMON_CORRUPTIONS
 
 _PICTURES = 2
@@ -96,6 +97,7 @@ ROOM = Room(
         "robustness.weak_detector": declared.WEAK_DETECTOR,
         "robustness.detector_evaluation": declared.DETECTOR_EVALUATION,
         "robustness.weak_inputs": declared.WEAK_INPUTS,
+        "robustness.robust_accuracy": ROBUST_ACCURACY,
         "robustness.common_corruptions": COMMON_CORRUPTIONS,
         "robustness.compared_neighbours": declared.COMPARED_NEIGHBOURS,
     },
