@@ -14,7 +14,7 @@ _SMALL = 1e-12
 def fab(
     forward: Forward, inputs: Tensor, classes: Tensor, targets: Tensor, *, epsilon: float, norm: Norm, iterations: int
 ) -> Tensor:  # fmt: skip
-    """Targeted FAB [croce2020fab]: leads from class y toward t along the border of both, as near as possible.
+    """Targeted FAB [crocefab2020]: leads from class y toward t along the border of both, as near as possible.
 
     Each step goes to the border of y and t, linearised, from here and from the input, mixed so that the input pulls
     more the farther the point is; beyond the border it turns back toward the input. A sample leaves once a point of

@@ -145,7 +145,7 @@ class AutoPgd(_InRuns):
 
 @dataclass(frozen=True, kw_only=True)
 class Fab(_InRuns):
-    """The fast adaptive boundary attack toward other classes in turn: looks for the nearest change [croce2020fab].
+    """The fast adaptive boundary attack toward other classes in turn: looks for the nearest change [crocefab2020].
 
     epsilon, norm: the ball that the change must lie in.
     classes: toward how many classes at most, the likeliest first.
