@@ -17,6 +17,8 @@ ASKED = {
     "neighbours": {"rotate": 15, "shift": 1},
     "looks": 24,
     "analysis": True,
+    "corruptions": {"kinds": ["fog", "pixelate", "jpeg_compression"], "severities": [1, 3, 5], "sizes": "large"},
+    "attacks": {"epsilons": [0.04, 0.08], "attacks": [{"attack": "pgd"}, {"attack": "square", "queries": 100}]},
     "detector": {"sample": 400, "queries": 10, "epochs": 15},
     "guard": {"false_alarms": 0.05},
 }
@@ -38,6 +40,11 @@ def main() -> None:
     for row in correct[:5]:
         print(f"  {row['id']}, a {row['target']}: {row['correct_looks']} of {row['looks_used']} looks are correct")
     print(f"what hurts most: {run['robustness.variation_effects'].summary['hurts_most'].value}")
+
+    corrupted, attacked = run["robustness.common_corruptions"].summary, run["robustness.robust_accuracy"].summary
+    print(f"errors under common corruptions: {corrupted['corruption_error']}, without: {corrupted['clean_error']}")
+    print(f"most under {corrupted['worst_corruption'].value}: {corrupted['worst_corruption_error']}")
+    print(f"correct under attack within {attacked['epsilon'].value}: {attacked['robust_accuracy']}")
 
     print("detectors of weak inputs, and baselines:")
     for row in run["robustness.detector_evaluation"].table.to_pylist():

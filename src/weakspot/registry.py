@@ -23,7 +23,7 @@ BUILT_IN = {
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage ImageHashes Duplicates",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
-    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions "
+    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions RobustAccuracy "
     "PredictionGuard GuardEvaluation GuardedInputs",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
     "KnownConfidence LabelPlan",

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from weakspot.attacks import bim, carlini_wagner, distortion, fgsm, jsma
+from weakspot import Subject
+from weakspot.attacks import ForeignAttack, attack_batch, bim, carlini_wagner, distortion, fgsm, jsma
+from weakspot.attacks.balls import size
 from weakspot.core.environment import environment
+from weakspot.core.errors import DataError
 
 # ART writes a configuration into the home folder on its first import, and breaks where two processes do so at once
 with tempfile.TemporaryDirectory() as home, environment("HOME", home):
@@ -84,6 +87,22 @@ def test_jsma_on_one_logit_is_arts(digit_net, some_digits, art_classifier):
     found = jsma(digit_net, x, targets, others=False, **how)
     reached = digit_net(found).argmax(1) == targets
     assert reached.sum() > 18 and torch.equal(found[reached], expected[reached])
+
+
+def test_attacks_of_art_go_through_the_adapter(digit_net, some_digits):
+    from art.estimators.classification import PyTorchClassifier
+
+    def arts(model, images, classes):
+        classifier = PyTorchClassifier(model, torch.nn.CrossEntropyLoss(), images.shape[1:], 10, clip_values=(0.0, 1.0))
+        attack = evasion.ProjectedGradientDescent(classifier, eps=0.1, eps_step=0.02, max_iter=10, verbose=False)
+        return torch.from_numpy(attack.generate(images.numpy(), classes.numpy()))
+
+    subject = Subject(digit_net, classes=10, scores="logits", bounds=(0, 1))
+    batch = some_digits.read(np.arange(20))
+    changed, did = attack_batch(subject, ForeignAttack(epsilon=0.1, call=arts), batch)
+    assert did["success"].sum() > 3 and size(changed - batch.inputs, "linf").max() <= 0.1 + 1e-4
+    with pytest.raises(DataError, match=r"moved an input by 0\.1.* in linf.*expected at most 0\.05"):
+        attack_batch(subject, ForeignAttack(epsilon=0.05, call=arts), batch)
 
 
 def wrong(net, images, labels):

@@ -11,7 +11,7 @@ from PIL import Image
 from tests.references import corruptions as slow
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.stateless_random import draw_words, further_keys, standard_normal, uniform, unit_pairs
-from weakspot.looks import Corruption, Neighbour, variation
+from weakspot.looks import Corruption, Neighbour, moves, variation
 from weakspot.looks import corruption_weather as weather
 from weakspot.looks.corruption_blur import disc
 from weakspot.looks.corruption_severities import FAMILIES, KINDS, LARGE, SMALL_IMAGES, strength
@@ -297,6 +297,10 @@ def test_small_images_get_the_severities_of_small_images():
 def test_there_are_fifteen_kinds_with_five_severities_each():
     assert len(KINDS) == 15 and [len(kinds) for kinds in FAMILIES.values()] == [3, 4, 4, 4]
     assert all(len(table[kind]) == 5 for table in (LARGE, SMALL_IMAGES) for kind in KINDS)
+
+
+def test_only_elastic_deformation_moves_things():
+    assert [kind for kind in KINDS if moves(Corruption(3, kind))] == ["elastic_transform"]
 
 
 def test_a_configuration_names_kind_and_severity():

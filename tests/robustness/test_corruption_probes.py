@@ -125,8 +125,17 @@ def test_the_interval_of_the_mean_covers(finding):
 
 def test_its_figures_are_drawn(finding):
     drawn = figures(finding, list(digits.CLASSES))
-    assert len(drawn) == 3 and not any(figure.problem for figure in drawn)
+    assert len(drawn) == 5 and not any(figure.problem for figure in drawn)
     assert not finding.outputs.problems(finding)
+
+
+def test_all_fifteen_have_a_line(subject):
+    probe = CommonCorruptions(severities=(1, 3), sizes="large")
+    finding = examine(subject, limited(digits.test(), 5), [probe])[0]
+    drawn = figures(finding, list(digits.CLASSES))
+    assert len(drawn) == 6
+    shown = " ".join(figure.svg for figure in drawn[1:5])
+    assert all(kind.replace("_", " ") in shown.lower() for kind in KINDS)
 
 
 def test_the_room_asks_for_it_on_request():

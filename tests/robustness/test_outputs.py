@@ -30,6 +30,7 @@ from weakspot.rooms import declared
 
 PICTURE = Picture(b"png", "an input")
 SELECT = {"from": "pool", "budget": 5}
+ATTACKS = {"epsilons": [0.05], "attacks": [{"attack": "pgd", "iterations": 3}, {"attack": "square", "queries": 9}]}
 CORRUPTIONS = {"kinds": ["fog", "contrast"], "severities": [2]}
 
 
@@ -38,7 +39,8 @@ def run(subject, tmp_path_factory):
     """Every Finding that the room makes for classes, of some of the digits."""
     detector = {"queries": 6, "epochs": 15, "folds": 3, "hidden": (32,)}
     options = {"neighbours": {"rotate": 20, "shift": 1}, "looks": 12, "early_stopping": "never"}
-    asked = steps({**options, "analysis": True, "detector": detector, "select": SELECT, "corruptions": CORRUPTIONS})
+    further = {"select": SELECT, "corruptions": CORRUPTIONS, "attacks": ATTACKS}
+    asked = steps({**options, "analysis": True, "detector": detector, **further})
     data = {"train": limited(digits.train(), 120), "test": limited(digits.test(), 80)}
     made = Run.create(tmp_path_factory.mktemp("outputs") / "run")
     Plan.of(asked).run(subject, {**data, "pool": data["test"]}, made)

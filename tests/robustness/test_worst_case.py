@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
+from tests.gate.samples import judged, make_run
 from tests.robustness.conftest import NETS
 from weakspot import examine
+from weakspot.compare import compare_findings
 from weakspot.core.errors import ConfigError
 from weakspot.core.source import limited
 from weakspot.data import digits
@@ -65,10 +69,31 @@ def test_the_worst_case_of_each_class_adds_up_to_that_of_all(subject, source, al
     assert finding.summary["worst_case_accuracy"].low == table["worst_case_low"][lowest]
 
 
+def test_two_models_are_compared_by_it_input_by_input(subject, source, all_looks):
+    model = nn.Sequential(subject.model, nn.Linear(10, 10))
+    with torch.no_grad():  # always the same class
+        model[1].bias.copy_(1000.0 * (torch.arange(10) == 1))
+    other = examine(subject.with_model(model), source, [NeighbourAccuracy(**OPTIONS, early_stopping="never")])[0]
+    found = {one.name: one for one in compare_findings(all_looks, other)}["correct_in_all"]
+    assert found.before == all_looks.summary["worst_case_accuracy"].value
+    assert found.after == other.summary["worst_case_accuracy"].value != found.before
+    assert found.how == "paired over 60 inputs" and found.higher_is_better
+
+
+def test_the_gate_judges_it_by_the_end_of_its_interval(tmp_path, all_looks):
+    made = all_looks.provenance
+    run = make_run(tmp_path / "run", all_looks, fingerprint=made["subject"], data=made["data"])
+    low = all_looks.summary["worst_case_accuracy"].low
+    rule = "finding: robustness.neighbour_accuracy, number: worst_case_accuracy, at_least:"
+    assert judged(tmp_path, run, f"{rule} {low - 0.001}").passed
+    assert not judged(tmp_path, run, f"{rule} {low + 0.001}").passed
+
+
 def test_stored_predictions_give_what_was_measured(stored, svhn_labels):
-    """ResNet-32 on SVHN: 95.7 % of the images, 47.4 % in all of 11 looks, 25.8 % in all of 51."""
+    """ResNet-32 on SVHN: 95.7 % of the images, 84.9 % of neighbours, 47.4 % in all of 11 looks, 25.8 % in all of 51."""
     correct = stored(NETS[0])[1] == svhn_labels[1][:, None]
     curve = worst_case_curve(correct_in_a_row(correct), 51)
     assert NETS[0] == "ResN-svhn" and curve["worst_case_looks"][10] == 11
     assert (curve["worst_case"][[0, 10, 50]] * 100).round(1).tolist() == [95.7, 47.4, 25.8]
+    assert round(100 * correct[:, 1:].mean(), 1) == 84.9
     assert curve["worst_case"].tolist() == [correct[:, :k].all(1).mean() for k in range(1, 52)]

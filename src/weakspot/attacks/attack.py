@@ -52,7 +52,7 @@ class Attack(ABC):
         if self.looks_inside and not isinstance(subject.model, nn.Module):
             raise SubjectError(
                 f"{name} needs the inside of the model, which a black box does not show: give the nn.Module itself, or "
-                "use GaussianNoise, which needs nothing but inputs"
+                "use Square, which needs nothing but outputs, or GaussianNoise, which needs nothing but inputs"
             )
 
 

@@ -14,6 +14,7 @@ from weakspot.attacks.gradient_sign import bim, fgsm
 from weakspot.attacks.jsma import jsma
 from weakspot.attacks.losses import logits_of, loss_of
 from weakspot.attacks.noise import gaussian, noisy, pixel_count, random_pixels, relevant_pixels
+from weakspot.attacks.robustness_kinds import AutoAttack, AutoPgd, Fab, Pgd, Square
 from weakspot.core.errors import ConfigError
 from weakspot.core.look import Forward
 from weakspot.core.subject import Subject
@@ -209,6 +210,11 @@ ATTACKS: Mapping[str, type[Attack]] = {
     "bim": Bim,
     "jsma": Jsma,
     "carlini_wagner": CarliniWagner,
+    "pgd": Pgd,
+    "auto_pgd": AutoPgd,
+    "fab": Fab,
+    "square": Square,
+    "auto_attack": AutoAttack,
 }
 """By the name a configuration uses."""
 

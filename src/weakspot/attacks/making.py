@@ -26,7 +26,7 @@ def attack_batch(
     with subject.borrowed():
         forward = subject.quick(compiled=False)
         here = batch.to(subject.device)
-        _check_within(here, required_bounds(subject))
+        check_within(here, required_bounds(subject))
         with torch.no_grad():
             outputs = forward(here.inputs)
         goal = _goal(subject, attack, here, outputs, seed, against)
@@ -58,7 +58,7 @@ def _as_logits(subject: Subject, outputs: Tensor) -> Tensor:
     return logits_of(already, subject.task, subject.scores)(outputs)
 
 
-def _check_within(batch: Batch, bounds: tuple[float, float]) -> None:
+def check_within(batch: Batch, bounds: tuple[float, float]) -> None:
     """What lies outside would be pulled in, and counted as a change that the attack made."""
     flat = batch.inputs.flatten(1)
     outside = ((flat < bounds[0]) | (flat > bounds[1]) | flat.isnan()).any(1)

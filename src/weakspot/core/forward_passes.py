@@ -1,7 +1,7 @@
 """The forward passes that all probes together need over each batch, each done once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from torch import Tensor, nn
@@ -41,7 +41,7 @@ class ForwardPass:
 
         def looked_at(inputs: Tensor) -> Tensor:
             with self.recorder.watching():  # after relevance, which replaces the operations that are watched
-                return self.look.outputs(forward, inputs, batch.ids, self.number)
+                return self.look.outputs_of(subject, forward, replace(batch, inputs=inputs), self.number)
 
         relevance: dict[Point, Tensor] = {}
         with self.recorder.recording(len(batch)) as captured:

@@ -3,10 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from weakspot.core.observation import Batch
+    from weakspot.core.subject import Subject
 
 Forward = Callable[[Tensor], Tensor]
 """From a batch of inputs, before pre-processing, to the chosen output tensor of the subject."""
@@ -31,6 +35,10 @@ class Look(ABC):
 
         A look may change the inputs (and undo that on spatial outputs), wrap the forward, or replace it.
         """
+
+    def outputs_of(self, subject: "Subject", forward: Forward, batch: "Batch", number: int) -> Tensor:
+        """`outputs` for a batch; a look that needs its targets, or more of the subject, overrides this."""
+        return self.outputs(forward, batch.inputs, batch.ids, number)
 
     def several(self, forward: Forward, inputs: Tensor, ids: Sequence[str], numbers: Sequence[int]) -> Tensor:
         """The outputs of several looks, one look after another, (looks · samples, …); of `joint` ones in one pass."""

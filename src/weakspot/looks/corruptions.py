@@ -47,6 +47,11 @@ class Corruption(Photometric):
             raise ConfigError(f"sizes is {self.sizes!r}: expected one of {', '.join(get_args(Sizes))}")
 
     @property
+    def displaces(self) -> bool:
+        """An elastic deformation moves things by some pixels."""
+        return self.kind == "elastic_transform"
+
+    @property
     def range(self) -> tuple[float, float]:
         """From the lowest to the highest severity."""
         low, high = self.severity if isinstance(self.severity, tuple) else (self.severity, self.severity)

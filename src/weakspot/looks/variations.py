@@ -158,6 +158,11 @@ class Photometric(Variation):
     needs_bounds: ClassVar[bool] = True
     clipped: ClassVar[bool] = False
 
+    @property
+    def displaces(self) -> bool:
+        """Whether it moves things all the same."""
+        return False
+
     @abstractmethod
     def alter(self, images: Tensor, parameters: Tensor) -> Tensor:
         """The changed images, a new tensor; both have values from 0 to 1, and what lies beyond is clipped."""
@@ -281,7 +286,7 @@ def moves(variation: Variation) -> bool:
     """
     if isinstance(variation, _Several):
         return any(map(moves, variation.parts))
-    return not isinstance(variation, Photometric)
+    return not isinstance(variation, Photometric) or variation.displaces
 
 
 def beside(parameters: Tensor, images: Tensor) -> Tensor:

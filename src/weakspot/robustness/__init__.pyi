@@ -4,6 +4,7 @@ from weakspot.robustness.analysis_probes import ClassRobustness as ClassRobustne
 from weakspot.robustness.analysis_probes import VariationEffects as VariationEffects
 from weakspot.robustness.analysis_probes import WeakPlaces as WeakPlaces
 from weakspot.robustness.analysis_probes import WeakStrips as WeakStrips
+from weakspot.robustness.attack_probes import RobustAccuracy as RobustAccuracy
 from weakspot.robustness.corruption_metrics import baseline_errors as baseline_errors
 from weakspot.robustness.corruption_metrics import mean_corruption_error as mean_corruption_error
 from weakspot.robustness.corruption_probes import CommonCorruptions as CommonCorruptions

@@ -2,7 +2,6 @@
 
 from weakspot.core.figures import Curves, Matrix
 from weakspot.core.outputs import (
-    Advice,
     ArraySpec,
     Headline,
     Outputs,
@@ -16,6 +15,8 @@ from weakspot.core.outputs import (
     text,
 )
 
+_FAMILIES = {"noise": "noise", "blur": "blur", "weather": "weather", "digital": "digital processing"}
+"""The families of corruptions, in words."""
 _SUMMARY = {
     "corruption_error": share(
         "share of incorrect predictions, mean over corruptions and severities",
@@ -63,6 +64,10 @@ COMMON_CORRUPTIONS = Outputs(
         "error": ArraySpec("share of incorrect predictions", ("kinds", "severities")),
         "error_low": ArraySpec("low end of its interval", ("kinds", "severities")),
         "error_high": ArraySpec("high end of its interval", ("kinds", "severities")),
+        **{
+            f"{family}_*": ArraySpec(f"share of incorrect predictions under one of {words}", ("severities",), True)
+            for family, words in _FAMILIES.items()
+        },
         "class": ArraySpec("names of the classes", ("classes",), optional=True),
         "class_inputs": ArraySpec("inputs of each class", ("classes",), optional=True),
         "class_error": ArraySpec("error of each class under each corruption", ("classes", "kinds"), optional=True),
@@ -76,14 +81,17 @@ COMMON_CORRUPTIONS = Outputs(
             format="percent",
             caption="Share of incorrect predictions under each corruption, by severity.",
         ),
-        Curves(
-            x="severity",
-            lines="error",
-            rows="kind",
-            x_label="severity",
-            y_label="share of incorrect predictions",
-            y_format="percent",
-            caption="Error by severity, a line for each corruption.",
+        *(
+            Curves(
+                x="severity",
+                lines=f"{family}_*",
+                prefix=f"{family}_",
+                x_label="severity",
+                y_label="share of incorrect predictions",
+                y_format="percent",
+                caption=f"Error by severity under {words}.",
+            )
+            for family, words in _FAMILIES.items()
         ),
         Matrix(
             values="class_rise",
@@ -96,16 +104,9 @@ COMMON_CORRUPTIONS = Outputs(
     headlines=[
         Headline(
             "Under common corruptions {corruption_error} of the predictions are incorrect, without them {clean_error}; "
-            "most are under {worst_corruption}: {worst_corruption_error}.",
+            "the share is largest under {worst_corruption}: {worst_corruption_error}.",
             rank=2,
             further=True,
-        )
-    ],
-    advice=[
-        Advice(
-            "Train with {worst_corruption}, or with noise and blur of your own (data augmentation), and examine again; "
-            "do not train on the corruptions that you report.",
-            rank=4,
         )
     ],
 )

@@ -16,7 +16,7 @@ from weakspot.core.rows import id_order
 from weakspot.core.tasks import Task
 from weakspot.estimates import interval_estimate, share_of
 from weakspot.looks import Corruption, Neighbour
-from weakspot.looks.corruption_severities import KINDS, SEVERITIES, Sizes
+from weakspot.looks.corruption_severities import FAMILIES, KINDS, SEVERITIES, Sizes
 from weakspot.looks.corruptions import check_kinds, check_severities
 from weakspot.robustness.analysis import mean_estimate
 from weakspot.robustness.corruption_metrics import (
@@ -152,7 +152,13 @@ class CommonCorruptions(Probe):
             "error": error,
             "error_low": low,
             "error_high": high,
+            **{f"{family}_{kind}": error[row] for row, (kind, family) in enumerate(self._families())},
         }
+
+    def _families(self) -> list[tuple[str, str]]:
+        """The kinds, each with its family."""
+        family_of = {kind: family for family, kinds in FAMILIES.items() for kind in kinds}
+        return [(kind, family_of[kind]) for kind in self.kinds]
 
     def _by_class(
         self, wrong: np.ndarray, plain: np.ndarray, target: np.ndarray

@@ -8,6 +8,7 @@ from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
 from weakspot.robustness import finding_outputs as declared
 from weakspot.robustness import guard_outputs
+from weakspot.robustness.attack_outputs import ROBUST_ACCURACY
 from weakspot.robustness.corruption_outputs import COMMON_CORRUPTIONS
 
 _PICTURES = 2
@@ -98,6 +99,7 @@ ROOM = Room(
         "robustness.weak_detector": declared.WEAK_DETECTOR,
         "robustness.detector_evaluation": declared.DETECTOR_EVALUATION,
         "robustness.weak_inputs": declared.WEAK_INPUTS,
+        "robustness.robust_accuracy": ROBUST_ACCURACY,
         "robustness.common_corruptions": COMMON_CORRUPTIONS,
         "robustness.compared_neighbours": declared.COMPARED_NEIGHBOURS,
         "robustness.prediction_guard": guard_outputs.PREDICTION_GUARD,

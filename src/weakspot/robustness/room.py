@@ -11,6 +11,7 @@ from weakspot.core.selection import read_selection
 from weakspot.core.step import Step
 from weakspot.looks import variation
 from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
+from weakspot.robustness.attack_probes import RobustAccuracy
 from weakspot.robustness.corruption_probes import CommonCorruptions
 from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
 from weakspot.robustness.guard_probes import GuardedInputs, GuardEvaluation, PredictionGuard
@@ -19,18 +20,23 @@ from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
 
 SHARED = ("variation", "looks", "threshold", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
-ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "corruptions", "detector", "select", "guard")
+ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "corruptions", "attacks", "detector", "select", "guard")
 """Options of the room itself."""
-_EXAMPLES = {"detector": "{sample: 5000, layers: null}", "corruptions": "{kinds: [fog, snow], severities: [1, 3, 5]}"}
+_EXAMPLES = {
+    "detector": "{sample: 5000, layers: null}",
+    "corruptions": "{kinds: [fog, snow], severities: [1, 3, 5]}",
+    "attacks": "{epsilons: [0.01, 0.03]}",
+}
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
-    """Neighbour accuracy; on request why inputs are weak, common corruptions, and a detector of weak inputs.
+    """Neighbour accuracy; on request why inputs are weak, corruptions, attacks, and a detector of weak inputs.
 
     neighbours: how neighbours may differ, such as {rotate: 30, shift: 3}.
     tolerance: for a regression: how many times the training data's mean squared error still counts as correct.
     analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
     corruptions: true, or options of `CommonCorruptions`: errors under the common corruptions, by severity and class.
+    attacks: options of `RobustAccuracy`, such as {epsilons: [0.03]}: accuracy under attack.
     detector: true, or options of `WeakDetector`: train a detector on the training data, evaluate it on the test data.
     select: {from: SPLIT, budget: N}: list the inputs of a split without labels, such as "pool", that the detector takes
         for the weakest; without a budget all of them.
@@ -48,7 +54,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     if "neighbours" in accuracy_options:
         accuracy_options["variation"] = variation(accuracy_options.pop("neighbours"))
     analysis, detector = accuracy_options.pop("analysis", False), accuracy_options.pop("detector", False)
-    corruptions = accuracy_options.pop("corruptions", False)
+    corruptions, attacks = accuracy_options.pop("corruptions", False), accuracy_options.pop("attacks", False)
     select, guard = accuracy_options.pop("select", None), accuracy_options.pop("guard", None)
     probe = NeighbourTolerance if "tolerance" in accuracy_options else NeighbourAccuracy
     accuracy = Step.of(probe, **accuracy_options)
@@ -56,6 +62,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     asked = [accuracy]
     if analysis:
         asked += _analysis_steps(accuracy, shared)
+    if attacks:
+        asked.append(Step.of(RobustAccuracy, **_options_of("attacks", attacks, RobustAccuracy)))
     if corruptions:
         asked.append(Step.of(CommonCorruptions, **_options_of("corruptions", corruptions, CommonCorruptions)))
     if detector or select is not None:
