@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weakspot.classes import finding_outputs as declared
-from weakspot.classes import label_outputs
+from weakspot.classes import gap_outputs, label_outputs
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import number, roughly
@@ -98,6 +98,7 @@ ROOM = Room(
         "classes.class_coverage": declared.CLASS_COVERAGE,
         "classes.class_ranges": declared.CLASS_RANGES,
         "classes.class_criteria": declared.CLASS_CRITERIA,
+        "classes.group_gaps": gap_outputs.GROUP_GAPS,
         "classes.known_confidence": label_outputs.KNOWN_CONFIDENCE,
         "classes.label_plan": label_outputs.LABEL_PLAN,
         "classes.estimated_accuracy": label_outputs.ESTIMATED_ACCURACY,
