@@ -18,6 +18,7 @@ from weakspot.classes import (
 from weakspot.classes.metrics_labels import allocation, drawn, strata
 from weakspot.classes.room import steps
 from weakspot.cli.main import app
+from weakspot.compare import compare_runs
 from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.source import limited
 from weakspot.data import digits
@@ -168,6 +169,8 @@ def test_the_command_takes_labels_and_tells_the_accuracy(run, plan, truth, tmp_p
     assert result.exit_code == 0, result.output
     assert "accuracy" in result.output
     assert Run.open(run.folder)["classes.estimated_accuracy"].summary["labels"].value == 60
+    compared = compare_runs(Run.open(run.folder), Run.open(run.folder))
+    assert "classes.estimated_accuracy" in {one.finding for one in compared.differences}
 
 
 @pytest.mark.parametrize("option", [7, {"from": "pool", "labels": 3}, {"from": "pool", "budget": 30}])

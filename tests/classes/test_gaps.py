@@ -7,6 +7,7 @@ from weakspot import ExecutionOptions, Subject, examine
 from weakspot.classes import GroupGaps
 from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.metrics_gaps import MEASURES, group_gaps, intersections
+from weakspot.classes.outputs import ROOM
 from weakspot.classes.room import steps
 from weakspot.core.errors import ConfigError
 from weakspot.data.sources import ArraySource
@@ -107,6 +108,13 @@ def test_a_planted_intersection_is_the_worst_group(planted):
     assert rows[0]["sure"] and rows[0]["low"] > 0.2
     assert finding.summary["looks"].value == 8 * 7
     assert finding.outputs.problems(finding) == []
+
+
+def test_the_report_names_it_among_the_worst(planted):
+    finding = examine(*planted, [GroupGaps()], execution=QUICK)[0]
+    (worst,) = ROOM.worst([finding], "classification")
+    assert worst.title == "Accuracy is worse where light = dark and road = wet"
+    assert 0 < worst.share < 0.2
 
 
 def test_the_order_of_the_columns_asked_for_counts(planted):
