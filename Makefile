@@ -12,7 +12,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 SEED ?= $(shell date +%Y%m%d)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo view test test-slow nightly lint format types docs peers papers clean
+.PHONY: help demo view package test test-slow nightly lint format types docs peers papers clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,20 @@ format: $(INSTALLED) ## bring the code into shape
 types: $(INSTALLED) ## check the types
 	$(BIN)/mypy
 
+# each wheel into an empty environment: the whole, which runs the demo, and the reader, which shows and judges its Run
+package: $(RUNTIME) ## build what is published, check it, install it into empty environments and try it
+	$(PIP) -e '.[package]'
+	rm -rf build/package && mkdir -p build/package
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --outdir build/package
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build --wheel --outdir build/package reader
+	$(BIN)/python -m twine check --strict build/package/*
+	for name in weakspot weakspot_reader; do \
+		$(PYTHON) -m venv build/package/$$name && \
+		build/package/$$name/bin/python -m pip install --quiet -c constraints.txt build/package/$$name-*.whl || exit 1; \
+	done
+	cd build/package && weakspot/bin/weakspot demo --run run
+	cd build/package && weakspot_reader/bin/weakspot show run && weakspot_reader/bin/weakspot report run --output page.html
+
 docs: $(INSTALLED) ## write the documentation as HTML to build/docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env -d build/doctrees docs build/docs
 	@echo "documentation: build/docs/index.html"
@@ -71,7 +85,7 @@ PAPERS := steering_nets importance_nets importance importance_neurons importance
 	classes_oracles classes classes_trained causes causes_retraining causes_kinds \
 	lesions_ms_checks lesions_ms lesions_lgg lesions_figure prose
 
-papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts go on where they stopped
+papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts resume
 	for script in $(PAPERS); do $(BIN)/python benchmarks/papers/$$script.py || exit 1; done
 
 clean: ## remove the environment and everything that was built

@@ -1,5 +1,7 @@
 from weakspot._version import __version__ as __version__
-from weakspot.core.driver import examine as examine
+from weakspot.asking.answers import Answers as Answers
+from weakspot.asking.one_call import ask as ask
+from weakspot.asking.one_call import examine as examine
 from weakspot.core.errors import WeakspotError as WeakspotError
 from weakspot.core.execution_options import ExecutionOptions as ExecutionOptions
 from weakspot.core.finding import Estimate as Estimate

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ class Named(Turned):
 
 class Wrapped(Colours):
     def forward(self, images):
-        return {"logits": super().forward(images)}
+        return {"logits": super().forward(images), "images": images}
 
 
 class WantsLast(Colours):
@@ -139,6 +140,7 @@ def test_what_it_writes_runs_at_once(weakspot, place, tmp_path):
     }  # fmt: skip
     assert written["data"] == {"train": "train", "test": "test"}
     assert set(written["ask"]) == {"coverage", "robustness", "classes", "causes", "pictures"}
+    assert written["ask"]["coverage"] == {"criteria": ["nc", "kmnc", "idc"]}  # confidence needs to know the scores
     code, _, err = weakspot("examine", "weakspot.yaml", "--limit", "20", "--quiet")
     assert (code, err) == (0, "")
     assert "coverage.neuron_coverage" in Run.open(tmp_path / "runs" / "weakspot").names()
@@ -172,6 +174,49 @@ def test_a_normalisation_mistake_is_told_and_nothing_is_changed_silently(weakspo
         assert "accuracy: 1.00" in out
         assert "warning" not in out
     assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet")[0] == 0
+
+
+def test_what_a_model_of_hugging_face_says_is_taken(weakspot, place, tmp_path):
+    """Names, normalisation and size from the saved folder; its one output needs no name."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.ViTConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, image_size=8, patch_size=4,
+        id2label={0: "red", 1: "green", 2: "blue"}, label2id={"red": 0, "green": 1, "blue": 2},
+    )  # fmt: skip
+    transformers.ViTForImageClassification(config).save_pretrained(tmp_path / "vit")
+    transformers.ViTImageProcessorPil(size={"height": 8, "width": 8}, resample=3).save_pretrained(tmp_path / "vit")
+    code, out, err = weakspot(
+        "init", "--model", "transformers:AutoModelForImageClassification.from_pretrained", "--arguments",
+        "{pretrained_model_name_or_path: vit}", "--train", "train", "--test", "{path: test, mode: RGB}",
+    )  # fmt: skip
+    assert code == 0, err
+    taken = "preprocess: {mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5]}, size: [8, 8], interpolation: bicubic"
+    assert f"weakspot: taken from preprocessor_config.json of vit: {taken}" in err
+    assert "weakspot: classes are in the order of the model's config: ['red', 'green', 'blue']" in err
+    assert "inputs: 3×8×8" in out
+    written = yaml.safe_load((tmp_path / "weakspot.yaml").read_text())
+    assert written["subject"]["classes"] == ["red", "green", "blue"]
+    assert written["subject"]["preprocess"] == {"mean": [0.5] * 3, "std": [0.5] * 3}
+    assert written["data"]["test"] == {"path": "test", "mode": "RGB", "size": [8, 8], "interpolation": "bicubic"}
+    assert written["data"]["train"] == {"path": "train", "size": [8, 8], "interpolation": "bicubic"}
+    text = (tmp_path / "weakspot.yaml").read_text().replace("preprocess:", "# preprocess:")
+    (tmp_path / "weakspot.yaml").write_text(text)
+    _, _, err = weakspot("layers", "weakspot.yaml")
+    code, _, err = weakspot("plan", "weakspot.yaml")
+    assert code == 0 and "preprocessor_config.json of vit has inputs normalised, {mean: [0.5, 0.5, 0.5]" in err
+
+
+def test_an_attacked_split(weakspot, place, tmp_path):
+    call = ("init", "--model", f"{place}:Colours", "--arguments", "{scale: 2}", "--test", "test", "--scores", "logits")
+    attack = "{path: test, attack: fgsm, arguments: {epsilon: 0.1}}"
+    shutil.copy(f"{place}.py", (tmp_path / "other").mkdir() or "other")
+    code, _, err = weakspot(*call, "--pool", attack, "--bounds", "[0, 1]", "--output", "other/weakspot.yaml")
+    assert code == 0, err
+    written = yaml.safe_load((tmp_path / "other/weakspot.yaml").read_text())
+    assert written["ask"]["coverage"] == {"criteria": ["nc"], "confidence": True}  # there are no training data
+    assert written["data"]["test"] == "../test"
+    assert written["data"]["pool"] == {"path": "test", "attack": "fgsm", "arguments": {"epsilon": 0.1}}
+    assert weakspot("examine", "other/weakspot.yaml", "--quiet")[0] == 0
 
 
 def test_all_normalisations_are_told_with_their_accuracy(weakspot, place):
@@ -305,7 +350,7 @@ def test_an_output_by_name(weakspot, place):
     call = ("init", "--model", f"{place}:Wrapped", "--arguments", "{scale: 2}", "--test", "test")
     code, _, err = weakspot(*call)
     assert code == 2
-    assert "a mapping with 'logits', expected a tensor: say which one with output=" in err
+    assert "a mapping with 'logits', 'images', expected a tensor: say which one with output=" in err
     assert "(here with --model-output)" in err
     assert weakspot(*call, "--model-output", "logits")[0] == 0
 

@@ -114,6 +114,27 @@ def test_a_share_whose_column_is_paired_is_not_compared_again():
     assert "weak" in names and "weak_share" not in names
 
 
+def test_a_quantity_that_stands_in_several_findings_is_judged_once(tmp_path):
+    """Which inputs are correct stands in the table of several; where the inputs differ it is another quantity."""
+    ids, right = np.array(["a", "b", "c", "d"]), np.array([True, False, True, True])
+
+    def run(folder, correct_now):
+        columns = {"id": sample_id(), "correct": correct(), "x": number("x")}
+        values = {"id": ids, "correct": correct_now, "x": correct_now * 1.0}
+        made = [
+            Finding(name, table=table_of(values).slice(0, rows), outputs=Outputs(columns=columns))
+            for name, rows in (("causes.one", 4), ("coverage.two", 4), ("coverage.three", 3))
+        ]
+        return make_run(tmp_path / folder, *made)
+
+    before, after = run("before", right), run("after", ~right)
+    told = [(one.finding, one.name) for one in compare_runs(before, after).differences]
+    assert told == [
+        ("causes.one", "correct"), ("causes.one", "x"), ("coverage.two", "x"),
+        ("coverage.three", "correct"), ("coverage.three", "x"),
+    ]  # fmt: skip
+
+
 def test_a_column_and_a_number_of_one_name_are_told_apart():
     """The accuracy of neighbours rises, that of the inputs as they are does not."""
     ids, old = [f"s{i}" for i in range(20)], np.linspace(0.2, 0.6, 20)
@@ -169,9 +190,11 @@ def test_the_command_prints_the_verdict_and_says_when_there_is_none(tmp_path, ca
     after = make_run(tmp_path / "after", neighbours(weak=fifty < 5)).folder
     compare(before, after)
     told = capsys.readouterr().out
-    assert "better" in told and "paired over 50 inputs" in told and "differences shown: 2 of 2" in told
+    assert "better" in told and "paired" not in told and "differences shown: 2 of 2; all 3 numbers: --all" in told
+    compare(before, after, every=True)
+    assert "paired over 50 inputs" in capsys.readouterr().out
     compare(before, before)
-    assert capsys.readouterr().out.endswith("no difference shown\n")
+    assert "no difference shown" in capsys.readouterr().out.splitlines()[-1]
     compare(before, after, as_json=True)
     entry = json.loads(capsys.readouterr().out)["differences"][0]
     assert entry["name"] == "weak" and entry["verdict"] == "better" and entry["low"] < entry["high"] < 0

@@ -1,7 +1,9 @@
 """A shard that is not as it was written is done again, which is said; the Findings are the same."""
 
+import logging
 import os
 import random
+import re
 import shutil
 
 import pytest
@@ -92,11 +94,13 @@ def test_what_lies_in_the_place_of_a_shard_gives_way(kept, tmp_path, made):
     assert sorted(path.name for path in shards[0].parent.iterdir()) == [shard.name for shard in shards]
 
 
-def test_without_progress_it_is_a_warning(kept, tmp_path):
+def test_without_progress_it_is_logged_as_a_warning(kept, tmp_path, caplog):
     shutil.copytree(kept[0], tmp_path / "work")
     next((tmp_path / "work").rglob("state.npz")).write_bytes(b"")
-    with pytest.warns(UserWarning, match=r"1 of 3 shards of \w+ were damaged and are done again.*state.npz"):
-        assert found(tmp_path / "work") == kept[1]
+    assert found(tmp_path / "work") == kept[1]
+    ((name, level, text),) = caplog.record_tuples
+    assert (name, level) == ("weakspot", logging.WARNING)
+    assert re.search(r"1 of 3 shards of \w+ were damaged and are done again.*state.npz", text)
 
 
 def test_a_disk_that_damages_all_that_is_written_is_an_error(tmp_path, monkeypatch):

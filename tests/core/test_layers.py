@@ -6,9 +6,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.core.helpers import everything
+from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, SubjectError
-from weakspot.core.layers import Point, first_tensor, select_layers
+from weakspot.core.layers import ROOT, Point, first_tensor, list_layers, select_layers
 from weakspot.core.subject import Subject
+from weakspot.coverage import NeuronCoverage
+from weakspot.data.sources import ArraySource
 
 
 def layers_of(model, *shape):
@@ -195,10 +198,23 @@ def test_penultimate_skips_what_follows_the_last_weighted_layer():
 
 
 @pytest.mark.parametrize("chosen", ["penultimate", "all"])
-@pytest.mark.parametrize("net", [nn.Sequential(nn.ReLU()), nn.Linear(3, 2)], ids=["nothing weighted", "no parts"])
-def test_without_weighted_layers_they_must_be_named(chosen, net):
+def test_without_weighted_layers_they_must_be_named(chosen):
+    net = nn.Sequential(nn.ReLU())
     with pytest.raises(SubjectError, match=f"no convolution or linear layer: name the layer instead of '{chosen}'"):
         select_layers(layers_of(net, 3), chosen, "output")
+
+
+@pytest.mark.parametrize("net", [nn.Linear(3, 2), nn.Conv1d(1, 2, 1)], ids=["linear", "convolution"])
+def test_a_layer_alone_is_a_layer(net):
+    inputs = torch.rand(5, *([1] if isinstance(net, nn.Conv1d) else []), 3)
+    (layer,) = list_layers(net, net, inputs[:1])
+    assert (layer.label, layer.weighted) == (ROOT, True)
+    (point,) = select_layers([layer], "all", "output")
+    (found,) = examine(Subject(net, task="regression"), ArraySource(inputs.numpy()), [NeuronCoverage(threshold=0.5)])
+    assert point.channels == 2 and found.table["layer"].to_pylist() == [ROOT]
+    with torch.no_grad():  # of two neurons the larger one is scaled to 1, the other to 0
+        largest = net(inputs).reshape(5, 2, -1).mean(2).argmax(1)
+    assert found.summary["coverage"].value == len(largest.unique()) / 2
 
 
 def test_activated_falls_back_to_the_output_where_nothing_follows(found):

@@ -1,9 +1,11 @@
 """What is installed is pinned, `make demo` installs little, and every way to run the checks is the same command."""
 
 import re
+import sys
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -23,7 +25,14 @@ OF_CUDA = ("nvidia-", "cuda-", "triton")
 
 def needed(*extras):
     """All that these extras install here, by name: what is needed, what that needs, and so on; with its version."""
-    found, seen, waiting = {}, set(), [f"weakspot[{','.join(extras)}]"]
+    found = {name: distribution(name).version.partition("+")[0] for name in closure([f"weakspot[{','.join(extras)}]"])}
+    del found["weakspot"]
+    return found
+
+
+def closure(requirements):
+    """The names of all that is installed for these requirements."""
+    found, seen, waiting = set(), set(), list(requirements)
     while waiting:
         requirement = Requirement(waiting.pop())
         name = canonicalize_name(requirement.name)
@@ -31,17 +40,16 @@ def needed(*extras):
             continue
         seen.add((name, *sorted(requirement.extras)))
         installed = distribution(name)
-        found[name] = installed.version.partition("+")[0]
+        found.add(name)
         for line in installed.requires or ():
             marker = Requirement(line).marker
             if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *requirement.extras)):
                 waiting.append(line)
-    del found["weakspot"]
     return found
 
 
 def test_everything_that_is_installed_is_pinned():
-    installed = needed("test", "docs", "viewer", "ray", "onnx", "lesions")
+    installed = needed("test", "docs", "viewer", "ray", "onnx", "lesions", "pandas", "figures")
     assert len(installed) > 80
     assert {name: PINNED.get(name) for name in installed} == installed
 
@@ -72,7 +80,7 @@ def test_nothing_is_installed_without_the_pins(page):
 def test_everybody_runs_the_same_command():
     assert "$ make test\n" in (ROOT / "README.md").read_text()
     assert (ROOT / ".ci" / "run").read_text().endswith("\nmake test\n")
-    for name, command in (("test", "make test"), ("nightly", "make nightly")):
+    for name, command in (("test", "make test"), ("nightly", "make nightly"), ("package", "make package")):
         (job,) = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text())["jobs"].values()
         assert [step["run"] for step in job["steps"] if "run" in step] == [command]
         assert re.search(rf"^{command.split()[1]}: ", MAKEFILE, re.MULTILINE)
@@ -83,6 +91,23 @@ def test_the_pythons_that_are_tried_are_those_that_are_named():
     named = [line.rpartition(" ")[2] for line in PROJECT["project"]["classifiers"] if ":: Python :: 3." in line]
     assert job["strategy"]["matrix"]["python"] == named
     assert PROJECT["project"]["requires-python"] == f">={named[0]}"
+
+
+def test_the_readme_of_the_index_leads_to_the_repository(monkeypatch):
+    """The index shows it alone: what lies beside it here needs its whole address there."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    hook = SimpleNamespace(MetadataHookInterface=object)  # hatchling itself is only there while a package is built
+    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", hook)
+    from build_readme import absolute
+
+    text = (ROOT / "README.md").read_text()
+    made = absolute(text, PROJECT["project"]["urls"]["Source"])
+    linked = re.findall(r'(?:\]\(|src=")([^)"\s]+)', made)
+    assert len(linked) > 30 and all(address.startswith("https://weakspot.example/source/") for address in linked)
+    for address in linked:
+        kind, _, path = address.removeprefix("https://weakspot.example/source/").partition("/main/")
+        assert (ROOT / path.partition("#")[0]).exists()
+        assert kind == ("raw" if path.endswith((".png", ".svg")) else "blob")
 
 
 def test_the_changelog_and_the_citation_know_the_release():
@@ -96,8 +121,8 @@ def test_the_changelog_and_the_citation_know_the_release():
 
 def test_modules_that_are_said_not_to_be_public_exist_and_are_not_in_the_reference():
     text = (ROOT / "docs" / "stability.md").read_text()
-    modules = re.findall(r"`weakspot\.(cli|kernels|registry)`", text)
-    assert len(modules) == 3
+    modules = re.findall(r"`weakspot\.(asking|cli|kernels|registry)`", text)
+    assert len(modules) == 4
     for name in modules:
         assert list((ROOT / "src" / "weakspot").glob(f"{name}*"))
         assert not any(f"weakspot.{name}" in page.read_text() for page in (ROOT / "docs" / "api").glob("*.rst"))

@@ -14,6 +14,7 @@ from weakspot import Subject, examine
 from weakspot.core.errors import SubjectError
 from weakspot.coverage.neuron_probes import NeuronCoverage
 from weakspot.data.sources import ArraySource
+from weakspot.models import stated_preparation
 
 SOURCE = ArraySource(np.random.default_rng(0).random((6, 3, 32, 32), dtype=np.float32), np.arange(6) % 4)
 
@@ -43,7 +44,9 @@ def test_hugging_face_vision_transformer(transformers):
     finding = coverage(net, output="logits")
     assert finding.summary["inputs"].value == 6
     assert "classifier" in finding.table["layer"].to_pylist()
-    with pytest.raises(SubjectError, match="a mapping with 'logits', expected a tensor: say which one with output="):
+    assert coverage(net).summary == finding.summary  # there is no other output to take
+    net.config.output_hidden_states = True
+    with pytest.raises(SubjectError, match="'logits', 'hidden_states', expected a tensor: say which one with output="):
         coverage(net)
 
 
@@ -107,8 +110,12 @@ def timm():
 )
 def test_timm(timm, name, options, last):
     torch.manual_seed(0)
-    finding = coverage(timm.create_model(name, num_classes=4, pretrained=False, **options))
-    assert last in finding.table["layer"].to_pylist()
+    net = timm.create_model(name, num_classes=4, pretrained=False, **options)
+    assert last in coverage(net).table["layer"].to_pylist()
+    stated, config = stated_preparation(net), net.pretrained_cfg
+    assert (stated.normalise.mean, stated.normalise.std) == (tuple(config["mean"]), tuple(config["std"]))
+    side, share = config["input_size"][1], config["crop_pct"]
+    assert (stated.framing["shorter_side"], stated.framing["crop"]) == (int(side / share), [side, side])
 
 
 def test_torchvision():

@@ -36,7 +36,7 @@ def test_safetensors(trained, fresh, tmp_path):
     assert same(trained, fresh)
 
 
-@pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin", ".ckpt"])
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".th", ".tar", ".bin", ".ckpt"])
 def test_a_state_dict(trained, fresh, tmp_path, suffix):
     torch.save(trained.state_dict(), tmp_path / f"w{suffix}")
     assert load_weights(fresh, str(tmp_path / f"w{suffix}")) == ()
@@ -50,11 +50,42 @@ def test_a_checkpoint_with_one_state_dict_is_opened_and_that_is_said(trained, fr
     assert same(trained, fresh)
 
 
-@pytest.mark.parametrize("prefix", ["module.", "_orig_mod."])
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.", "module.model.", "model._orig_mod."])
 def test_a_prefix_that_all_names_bear_is_left_out_and_that_is_said(trained, fresh, tmp_path, prefix):
     torch.save({prefix + name: value for name, value in trained.state_dict().items()}, tmp_path / "w.pt")
-    assert load_weights(fresh, tmp_path / "w.pt") == (f"every name of the weights began with '{prefix}': left out",)
+    assert load_weights(fresh, tmp_path / "w.pt") == (f"the names of the weights began with '{prefix}': left out",)
     assert same(trained, fresh)
+
+
+def test_what_a_training_program_keeps_beside_the_model_is_left_out_and_named(trained, fresh, tmp_path):
+    weights = {f"model.{name}": value for name, value in trained.state_dict().items()}
+    torch.save({"state_dict": {**weights, "loss.weight": torch.ones(3)}}, tmp_path / "w.ckpt")
+    (_, left, others) = load_weights(fresh, tmp_path / "w.ckpt")
+    assert "began with 'model.'" in left
+    assert others == "1 tensors of the file are not the model's and are left out (loss.weight)"
+    assert same(trained, fresh)
+
+
+def test_a_tensor_too_many_without_a_prefix_is_refused(trained, fresh, tmp_path):
+    torch.save({**trained.state_dict(), "loss.weight": torch.ones(3)}, tmp_path / "w.pt")
+    with pytest.raises(ConfigError, match=r"1 unexpected \(loss.weight\)"):
+        load_weights(fresh, tmp_path / "w.pt")
+
+
+@pytest.mark.parametrize("prefix", ["", "module."])
+def test_counters_that_older_files_lack_begin_at_zero(prefix, tmp_path):
+    """As torch's own strict loading has it."""
+    old, new = (nn.Sequential(nn.Conv2d(1, 2, 1), nn.BatchNorm2d(2)) for _ in range(2))
+    old[1].running_mean += 3
+    kept = {prefix + name: value for name, value in old.state_dict().items() if "num_batches" not in name}
+    torch.save(kept, tmp_path / "w.pt")
+    said = load_weights(new, tmp_path / "w.pt")
+    assert said[-1] == "the weights lack 1 × num_batches_tracked, which no prediction uses: they begin at 0"
+    assert same(old, new)
+    del kept[prefix + "1.running_mean"]
+    torch.save(kept, tmp_path / "w.pt")
+    with pytest.raises(ConfigError, match=r"1 missing \(1.running_mean\)" if not prefix else "missing"):
+        load_weights(new, tmp_path / "w.pt")
 
 
 def test_a_prefix_is_kept_where_the_model_has_it(tmp_path):

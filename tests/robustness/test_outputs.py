@@ -30,6 +30,7 @@ from weakspot.rooms import declared
 
 PICTURE = Picture(b"png", "an input")
 SELECT = {"from": "pool", "budget": 5}
+CORRUPTIONS = {"kinds": ["fog", "contrast"], "severities": [2]}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def run(subject, tmp_path_factory):
     """Every Finding that the room makes for classes, of some of the digits."""
     detector = {"queries": 6, "epochs": 15, "folds": 3, "hidden": (32,)}
     options = {"neighbours": {"rotate": 20, "shift": 1}, "looks": 12, "early_stopping": "never"}
-    asked = steps({**options, "analysis": True, "detector": detector, "select": SELECT})
+    asked = steps({**options, "analysis": True, "detector": detector, "select": SELECT, "corruptions": CORRUPTIONS})
     data = {"train": limited(digits.train(), 120), "test": limited(digits.test(), 80)}
     made = Run.create(tmp_path_factory.mktemp("outputs") / "run")
     Plan.of(asked).run(subject, {**data, "pool": data["test"]}, made)

@@ -1,5 +1,6 @@
 """`weakspot.yaml`: what to examine, on which data, and what to ask."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,8 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions, execution_fields
 from weakspot.core.options import OptionError, described, fits, nearest, refuse_unknown, shortened
 from weakspot.core.tasks import Scores, Task
-from weakspot.yaml_file import Places, read_yaml
+from weakspot.data.framing import Interpolation
+from weakspot.yaml_file import Places, parse_yaml, read_yaml
 
 Kind = Literal["folder", "zip", "csv", "npz", "npy", "idx", "nifti", "function"]
 _SPLIT = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
@@ -79,7 +81,7 @@ class SubjectEntry(Entry):
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments for the factory, or for reading the file."""
     weights: str | list[str] | None = None
-    """A safetensors file, or a state dict: `.pt`, `.pth`, `.bin`, `.ckpt`; several make an ensemble."""
+    """A safetensors file, or a state dict: `.pt`, `.pth`, `.th`, `.tar`, `.bin`, `.ckpt`; several make an ensemble."""
     weights_entry: str | None = None
     """Which part of a checkpoint holds the weights."""
     task: Task = "classification"
@@ -91,7 +93,7 @@ class SubjectEntry(Entry):
     preprocess: Annotated[NormaliseEntry | str | None, BeforeValidator(_preprocess)] = None
     """`module:function`, or the numbers of a normalisation."""
     device: str = "auto"
-    cuda_graphs: bool = False
+    cuda_graphs: bool | None = None
     precision: Literal["float32", "bf16"] = "float32"
     compile: bool = False
     channels_last: bool = False
@@ -127,6 +129,11 @@ class DataEntry(Entry):
     channels: Literal["first", "last", "none"] | None = None
     mode: Literal["RGB", "L"] | None = None
     size: list[int] | None = None
+    shorter_side: int | None = None
+    """To which images are resized in proportion, before they are cropped."""
+    crop: list[int] | None = None
+    """Height and width of the middle that is kept."""
+    interpolation: Interpolation | None = None
     folder: str | None = None
     """zip: where in the archive the images lie."""
     root: str | None = None
@@ -148,8 +155,10 @@ class DataEntry(Entry):
     metadata: str | None = None
     """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
     metadata_id: str | None = None
+    group: str | None = None
+    """The column of the metadata that says which samples belong together: frames of a film, slices of a patient."""
 
-    @field_validator("size")
+    @field_validator("size", "crop")
     @classmethod
     def _height_and_width(cls, value: Any) -> Any:
         if value is not None and (len(value) != 2 or not all(0 < side < 100_000 for side in value)):
@@ -269,6 +278,15 @@ class UnusableError(ConfigError):
 def read_config(path: Path) -> Config:
     """Read and check the file."""
     return checked_config(*read_yaml(path))
+
+
+def config_of(subject: Mapping[str, Any], data: Mapping[str, Any]) -> Config:
+    """What was given elsewhere than in a file, as a configuration; its errors name no place."""
+    raw, places = parse_yaml(json.dumps({"subject": subject, "data": data}), "here")
+    try:
+        return checked_config(raw, places, kept=False)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(f"{places.of()}: ", "")) from error
 
 
 def checked_config(raw: Any, places: Places, *, kept: bool = True) -> Config:

@@ -4,8 +4,9 @@ import copy
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from weakspot.core.guarded_open import read_lines
 from weakspot.core.options import shortened
 from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
+from weakspot.data.groups import suggested_groups
 from weakspot.looks import Ensemble, SlidingWindow
-from weakspot.models import Normalise, OnnxModel, load_exported, load_weights
+from weakspot.models import Normalise, OnnxModel, load_exported, load_weights, stated_preparation
 from weakspot.registry import called, imported
 
 _WITH_NAMES = ("classification", "multilabel")
@@ -66,29 +68,54 @@ def load(
     """
     with modules_beside(folder):
         subject, notes = load_subject(config, folder, device=device)
-        subject, whole, said = _with_sources(config, folder, subject)
-        data: dict[str, Source] = {split: limited(source, limit) for split, source in whole.items()}
+        loaded = with_data(
+            subject,
+            config.subject.classes,
+            partial(_sources, config, folder),
+            limit=limit,
+            place=partial(named, config),
+        )
         for split, entry in config.data.items():
             if entry.attack is not None:
                 with named(config, "data", split):
-                    data[split] = attacked_split(entry, data, subject, sets)
-    remarks = [f"{split}: {remark}" for split, source in whole.items() for remark in getattr(source, "remarks", ())]
-    return Loaded(subject, data, (*notes, *said, *remarks))
+                    loaded.data[split] = attacked_split(entry, loaded.data, loaded.subject, sets)
+    return replace(loaded, notes=(*notes, *loaded.notes))
 
 
-def _with_sources(config: Config, folder: Path, subject: Subject) -> tuple[Subject, dict[str, Source], list[str]]:
-    """The splits as they lie there, the subject with the names of its classes, and what is worth saying about them."""
-    sources = _sources(config, folder, subject)
-    if subject.task not in _WITH_NAMES:
-        return subject, sources, []
-    with named(config, "subject"):
-        classes, said = class_order(subject, config.subject.classes, _names(sources))
-    if classes is not None:
-        subject = copy.copy(subject)
-        subject.classes = classes
-        sources = _sources(config, folder, subject)
-    _check_alike(config, subject, sources)
-    return subject, sources, said
+def with_data(
+    subject: Subject,
+    classes: int | str | list[str] | None,
+    sources_for: Callable[[Subject], dict[str, Source]],
+    *,
+    limit: int | None,
+    place: Callable[..., AbstractContextManager[None]],
+) -> Loaded:
+    """The subject with the names of its classes, its splits, and notes for the user.
+
+    classes: what was said of the classes.
+    sources_for: reads the splits for a subject, whose classes number targets.
+    place: where errors under these keys point to.
+    """
+    sources, said = sources_for(subject), list[str]()
+    if subject.task in _WITH_NAMES:
+        with place("subject"):
+            names, said = class_order(subject, classes, _names(sources))
+        if names is not None:
+            subject = copy.copy(subject)
+            subject.classes = names
+            sources = sources_for(subject)
+        _check_alike(classes, subject, sources, place)
+    remarks = [f"{split}: {remark}" for split, source in sources.items() for remark in getattr(source, "remarks", ())]
+    remarks += [f"{split}: {_ungrouped(source)}" for split, source in sources.items() if suggested_groups(source)]
+    data: dict[str, Source] = {split: limited(source, limit) for split, source in sources.items()}
+    return Loaded(subject, data, (*said, *remarks))
+
+
+def _ungrouped(source: Source) -> str:
+    return (
+        f"{suggested_groups(source)}: samples that belong together are not independent, and intervals would be too "
+        "narrow; name the column that says which do (group:)"
+    )
 
 
 def _sources(config: Config, folder: Path, subject: Subject) -> dict[str, Source]:
@@ -107,14 +134,19 @@ def _names(sources: Mapping[str, Source]) -> dict[str, tuple[str, ...]]:
     return {split: tuple(names) for split, names in named.items() if names}
 
 
-def _check_alike(config: Config, subject: Subject, sources: Mapping[str, Source]) -> None:
+def _check_alike(
+    classes: int | str | list[str] | None,
+    subject: Subject,
+    sources: Mapping[str, Source],
+    place: Callable[..., AbstractContextManager[None]],
+) -> None:
     """Refuse splits that number their classes otherwise than others, or than the subject does."""
     of_splits = _names(sources)
-    said = {"subject": subject.classes} if subject.classes and not isinstance(config.subject.classes, int) else {}
+    said = {"subject": subject.classes} if subject.classes and not isinstance(classes, int) else {}
     for (one, first), (other, second) in pairwise({**said, **of_splits}.items()):
         renamed = one == "subject" and sorted(first) != sorted(second)
         if first != second and not renamed:
-            with named(config, "data", other):
+            with place("data", other):
                 raise ConfigError(
                     f"{one} has the classes {shortened(list(first))} and {other} {shortened(list(second))}, so one "
                     "number would mean two classes: name all classes under subject, in the order of the outputs, and "
@@ -127,7 +159,7 @@ def load_subject(config: Config, folder: Path, *, device: str | None = None) -> 
     entry = config.subject
     where = entry.device if device is None else device
     with named(config, "subject", "model"):
-        model = _model(entry, folder, where)
+        model = model_named(entry, folder, where)
         notes = list(getattr(model, "notes", ())) if not isinstance(model, nn.Module) else []
     if entry.weights is not None:
         with named(config, "subject", "weights"):
@@ -137,15 +169,22 @@ def load_subject(config: Config, folder: Path, *, device: str | None = None) -> 
         preprocess = _preprocess(entry.preprocess)
     with named(config, "subject", "classes"):
         classes = _classes(entry.classes, folder)
+    if preprocess is None:
+        notes += unprepared(model, entry.model, entry.arguments)
     with named(config, "subject"):
         return subject_of(entry, model, classes=classes, preprocess=preprocess, device=where), notes
+
+
+def unprepared(model: Any, reference: str = "", arguments: Mapping[str, Any] | None = None) -> list[str]:
+    """What to know of a model without pre-processing: what it says itself of the inputs that it was trained on."""
+    stated = stated_preparation(model, reference, arguments)
+    return [] if stated is None or stated.normalise == Normalise() else [stated.note()]
 
 
 def subject_of(
     entry: SubjectEntry, model: Any, *, classes: Sequence[str] | int | None, preprocess: Any, device: str
 ) -> Subject:
     """A model as the Subject that an entry describes."""
-    own_fingerprint = None if isinstance(model, nn.Module) else getattr(model, "fingerprint", None)
     return Subject(
         model,
         task=entry.task,
@@ -160,11 +199,17 @@ def subject_of(
         compile=entry.compile,
         channels_last=entry.channels_last,
         forward=None if entry.window is None else SlidingWindow(tuple(entry.window), entry.window_overlap),
-        fingerprint=entry.fingerprint or (own_fingerprint() if callable(own_fingerprint) else None),
+        fingerprint=entry.fingerprint or own_fingerprint(model),
     )
 
 
-def _model(entry: SubjectEntry, folder: Path, device: str) -> Any:
+def own_fingerprint(model: Any) -> str | None:
+    """What a black box says of itself, as an ONNX file does."""
+    known = None if isinstance(model, nn.Module) else getattr(model, "fingerprint", None)
+    return known() if callable(known) else None
+
+
+def model_named(entry: SubjectEntry, folder: Path, device: str) -> Any:
     """From a file, or what `module:name` is or gives."""
     suffix = Path(entry.model).suffix.lower()
     if suffix in _MODEL_FILES:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weakspot.asking.config import Config
 from weakspot.asking.loading import Loaded, load, modules_beside, named
+from weakspot.asking.task_check import check_tasks
 from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions
@@ -16,6 +17,7 @@ from weakspot.core.progress import Progress
 from weakspot.core.run import Run
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
+from weakspot.performance.room import with_performance
 from weakspot.registry import steps_for, steps_of
 
 
@@ -37,6 +39,11 @@ def prepare(
     loaded = load(config, folder, limit=limit, sets=sets)
     if not planned.steps:
         raise ConfigError("nothing is asked: name questions under ask, or a probe with --probe")
+    places = config.places
+    with modules_beside(folder):
+        where = None if places is None else lambda *path: f"{places.of(*path)}: "
+        check_tasks({**config.ask, **dict.fromkeys(probes)}, loaded.subject.task, *([] if where is None else [where]))
+    planned = with_performance(planned, loaded.subject)
     with named(config, "data"):
         planned.check(loaded.data)
     return loaded, planned

@@ -5,21 +5,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch.utils.data import DataLoader, Dataset
-
 from weakspot.asking.config import DataEntry, Kind, SubjectEntry
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.asking.wrapping import source_of
+from weakspot.core.errors import ConfigError
 from weakspot.core.guarded_open import open_plain, read_lines
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.data.sources import (
     ArraySource,
-    DatasetSource,
+    Framing,
+    Grouped,
     IdxSource,
     ImageFolder,
     ImageManifest,
     ImageZip,
-    LoaderSource,
     NiftiFolder,
     WithMetadata,
     is_nifti_folder,
@@ -38,8 +37,8 @@ def load_source(split: str, entry: DataEntry, folder: Path, subject: Subject, sa
     source = _READERS[kind](split, entry, folder, names, subject)
     if entry.metadata is not None:
         options = _given(entry, delimiter="delimiter") | ({"id_column": entry.metadata_id} if entry.metadata_id else {})
-        return WithMetadata(source, folder / entry.metadata, **options)
-    return source
+        source = WithMetadata(source, folder / entry.metadata, **options)
+    return source if entry.group is None else Grouped(source, entry.group)
 
 
 def attacked_split(entry: DataEntry, data: Mapping[str, Source], subject: Subject, sets: Path | None) -> Source:
@@ -68,17 +67,27 @@ def _kind(path: str, folder: Path) -> Kind:
     return "nifti" if is_nifti_folder(folder / path) else "folder"
 
 
+_FRAMING = ("size", "shorter_side", "crop", "interpolation")
 _TAKES: dict[Kind, frozenset[str]] = {
-    "folder": frozenset({"mode", "size", "follow_links"}),
-    "zip": frozenset({"mode", "size", "folder"}),
-    "csv": frozenset("mode size targets path_column id_column root separator delimiter".split()),
+    "folder": frozenset({"mode", "follow_links", *_FRAMING}),
+    "zip": frozenset({"mode", "folder", *_FRAMING}),
+    "csv": frozenset("mode targets path_column id_column root separator delimiter".split()) | frozenset(_FRAMING),
     "npz": frozenset({"inputs", "targets", "channels"}),
     "npy": frozenset({"targets", "channels"}),
     "idx": frozenset({"targets"}),
     "nifti": frozenset({"spacing", "orientation", "normalise", "sequences", "cases", "follow_links"}),
     "function": frozenset({"arguments"}),
 }
-_EVERYWHERE = {"path", "kind", "metadata", "metadata_id"}
+_EVERYWHERE = {"path", "kind", "metadata", "metadata_id", "group"}
+
+
+def framed(entry: Any, framing: Mapping[str, Any], folder: Path) -> Any:
+    """An entry of image files with the framing that the model states, where it has none of its own."""
+    said = {"path": entry} if isinstance(entry, str) else entry
+    if not framing or not isinstance(said, Mapping) or said.keys() & set(_FRAMING) or "attack" in said:
+        return entry
+    kind = said.get("kind") or _kind(str(said.get("path")), folder)
+    return {**said, **framing} if kind in ("folder", "zip", "csv") else entry
 
 
 def _check_options(entry: DataEntry, kind: Kind) -> None:
@@ -86,7 +95,7 @@ def _check_options(entry: DataEntry, kind: Kind) -> None:
     odd = sorted(entry.model_fields_set - allowed)
     if odd:
         takes = ", ".join(sorted(_TAKES[kind]))
-        raise ConfigError(f"{odd[0]} means nothing for data of kind {kind}: it takes {takes}, metadata")
+        raise ConfigError(f"{odd[0]} means nothing for data of kind {kind}: it takes {takes}, metadata, group")
     if kind != "csv" and isinstance(entry.targets, list):
         raise ConfigError(f"targets is {entry.targets}: data of kind {kind} have one; columns are for csv")
 
@@ -98,7 +107,11 @@ def _given(entry: DataEntry, **names: str) -> dict[str, Any]:
 
 def _images(entry: DataEntry, **more: str) -> dict[str, Any]:
     options = _given(entry, mode="mode", **more)
-    return {**options, "size": (entry.size[0], entry.size[1])} if entry.size else options
+    framing: dict[str, Any] = _given(entry, **{name: name for name in _FRAMING})
+    if not framing:
+        return options
+    sides: dict[str, Any] = {name: tuple(side) if isinstance(side, list) else side for name, side in framing.items()}
+    return {**options, "size": sides["size"] if framing.keys() == {"size"} else Framing(**sides)}
 
 
 def _folder(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
@@ -155,17 +168,7 @@ def _nifti(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subj
 
 
 def _function(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
-    made: Any = called(entry.path, imported(entry.path), entry.arguments)
-    if isinstance(made, DataLoader):
-        return LoaderSource(made, classes=names)
-    if isinstance(made, Dataset):
-        return DatasetSource(made, classes=names)
-    if not all(hasattr(made, name) for name in ("ids", "read", "fingerprint")):
-        raise DataError(
-            f"{entry.path} gives a {type(made).__name__}, expected a torch Dataset or DataLoader, or a source "
-            "with ids, read() and fingerprint()"
-        )
-    return made  # type: ignore[no-any-return]
+    return source_of(called(entry.path, imported(entry.path), entry.arguments), f"{entry.path} gives", names)
 
 
 _READERS: dict[Kind, Callable[[str, DataEntry, Path, Any, Subject], Source]] = {

@@ -4,7 +4,6 @@ One line per change, `{"labels": {"eye-07": "open"}}`, null where a label was ta
 counts. Needs no torch.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 from weakspot.core.errors import RunError
 from weakspot.core.files import sync, writing
 from weakspot.core.guarded_open import parse_json, plain_descriptor
+from weakspot.core.locks import lock
 
 FILE = "labels.jsonl"
 Change = Mapping[str, str | None]
@@ -58,7 +58,7 @@ class LabelJournal:
         """Write one more line, which is on the disk when this returns, or nothing.
 
         change: gets the labels as they are, None where there is no file yet, and says what is to be different. Nobody
-        else writes meanwhile.
+            else writes meanwhile.
         """
         with writing(self.path), self._alone() as file:
             end = _whole_lines(file)
@@ -75,7 +75,7 @@ class LabelJournal:
         new = not self.path.exists()
         file = self._open(os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file, wait=True)
             if new:
                 sync(self.path.parent)
             yield file

@@ -4,12 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import typer
+
 from weakspot.core.errors import ConfigError, RunError, SubjectError, WeakspotError
 from weakspot.core.user_code import error_frames, is_user_code
 
 _HERE = Path(__file__).resolve().parent.parent
+_TYPER = Path(typer.__file__).parent
 _SUBJECT = _HERE / "core" / "subject.py"
 _LONGEST = 300
+_OF_MODELS = ("torch", "sklearn", "safetensors")
+"""What an installation lacks that only reads Runs."""
 
 
 def user_error(error: Exception) -> WeakspotError | None:
@@ -30,6 +35,11 @@ def user_error(error: Exception) -> WeakspotError | None:
     if any("importlib" in frame.filename for frame in frames) and not _is_weakspots(frames[-1].filename):
         return ConfigError(
             f"a library cannot be loaded: {_described(error)}, in {frames[-1].filename}; install it again"
+        )
+    if isinstance(error, ModuleNotFoundError) and error.name in _OF_MODELS:
+        return ConfigError(
+            f"this command needs {error.name}, which is not installed: pip install weakspot; without it Runs can be "
+            "read: show, report, view, compare, gate, evidence"
         )
     if isinstance(error, ImportError):
         return ConfigError(f"a library cannot be loaded: {_described(error)}; install it again")
@@ -59,8 +69,8 @@ def reading(*runs: Path | None) -> Iterator[None]:
 def ended_early(error: SystemExit) -> WeakspotError | None:
     """The message where other code than weakspot's called `sys.exit`; None where weakspot did."""
     frames = error_frames(error)
-    if frames and _is_weakspots(frames[-1].filename):
-        return None
+    if frames and (_is_weakspots(frames[-1].filename) or Path(frames[-1].filename).is_relative_to(_TYPER)):
+        return None  # typer ends the program when it has completed a word in the shell
     theirs = [frame for frame in frames if is_user_code(frame.filename)] or frames
     location = f" at {theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}" if theirs else ""
     return SubjectError(

@@ -1,7 +1,6 @@
 """`weakspot init`: a first `weakspot.yaml`, with what one batch through the model shows."""
 
 import copy
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.asking.config import Config, checked_config
-from weakspot.asking.loading import Loaded, load, subject_of
+from weakspot.asking.config import Config, checked_config, config_of
+from weakspot.asking.loading import Loaded, load, load_subject, modules_beside, subject_of
+from weakspot.asking.splits import framed
+from weakspot.asking.task_check import check_tasks
 from weakspot.cli.error_attribution import user_error
-from weakspot.cli.init_template import file_text, inline, normalise_entry
+from weakspot.cli.init_template import file_text, inline
 from weakspot.core.costs import costs
 from weakspot.core.errors import ConfigError, SubjectError, WeakspotError
 from weakspot.core.execution_options import ExecutionOptions
@@ -25,7 +26,7 @@ from weakspot.core.plan import Plan
 from weakspot.core.sample_check import CheckedSource
 from weakspot.core.source import limited
 from weakspot.core.subject import Subject
-from weakspot.models import Normalise
+from weakspot.models import Normalise, stated_preparation
 from weakspot.models.trial import Alternative, ModelTrial, Reordered, better_order, compared_normalisations, try_out
 from weakspot.registry import steps_of
 from weakspot.yaml_file import parse_yaml
@@ -36,7 +37,11 @@ LABELLED = 256
 """How many are read of classes and labels: normalisations and orders of the classes are compared on them."""
 _TRIED = ExecutionOptions(batch_size=8)
 _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
-    "coverage": tuple({"criteria": criteria} for criteria in (["nc", "kmnc", "idc"], ["nc", "kmnc"], ["nc"])),
+    "coverage": tuple(
+        {"criteria": criteria, **confidence}
+        for confidence in ({"confidence": True}, {})
+        for criteria in (["nc", "kmnc", "idc"], ["nc", "kmnc"], ["nc"])
+    ),
     "robustness": (
         {"neighbours": {"rotate": 15, "shift": 2}},
         {"neighbours": {"brightness": 0.2, "noise": 0.05}, "tolerance": 3},
@@ -67,7 +72,8 @@ class Beginning:
 
 def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Beginning:
     """Load what was given, run one batch, find out what can be asked, and write it as the text of a file."""
-    config = _config(subject, data)
+    subject, data, said = _stated(subject, data, file.parent)
+    config = config_of(subject, data)
     loaded = load(config, file.parent)
     split = "test" if "test" in loaded.data else next(iter(loaded.data))
     labelled = loaded.subject.task in ("classification", "multilabel")
@@ -80,16 +86,25 @@ def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Be
     better = [one for one in tried if one.better]
     text = file_text({**subject, **detected}, data, _questions(loaded, trial), trial, better)
     checked_config(*parse_yaml(text, str(file)))
-    return Beginning(text, trial, loaded.subject, loaded.notes, split, tried, better_order(trial))
+    return Beginning(text, trial, loaded.subject, (*loaded.notes, *said), split, tried, better_order(trial))
 
 
-def _config(subject: Mapping[str, Any], data: Mapping[str, Any]) -> Config:
-    """What was given, as a configuration; errors name no place, because no file is there yet."""
-    raw, places = parse_yaml(json.dumps({"subject": subject, "data": data}), "init")
-    try:
-        return checked_config(raw, places, kept=False)
-    except ConfigError as error:
-        raise ConfigError(str(error).replace(f"{places.of()}: ", "")) from error
+def _stated(
+    subject: Mapping[str, Any], data: Mapping[str, Any], folder: Path
+) -> tuple[Mapping[str, Any], Mapping[str, Any], list[str]]:
+    """What was given, with what the model itself says of its inputs where nothing else was said."""
+    config = config_of(subject, data)
+    with modules_beside(folder):
+        model = load_subject(config, folder)[0].model
+    stated = stated_preparation(model, config.subject.model, config.subject.arguments)
+    if stated is None or not stated.sure:
+        return subject, data, []
+    entry = stated.normalise.entry()
+    prepared = subject if "preprocess" in subject or not entry else {**subject, "preprocess": entry}
+    framed_data = {split: framed(one, stated.framing, folder) for split, one in data.items()}
+    taken = [f"preprocess: {inline(entry)}"] * (prepared != subject)
+    taken += [inline(dict(stated.framing)).strip("{}")] * (framed_data != data)
+    return prepared, framed_data, [f"taken from {stated.where}: {', '.join(taken)}"] if taken else []
 
 
 def _tried(loaded: Loaded, config: Config, batch: Batch) -> ModelTrial:
@@ -164,7 +179,8 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
-        for options in ways:
+        sure = loaded.subject.task == "classification" and loaded.subject.scores is not None
+        for options in (way for way in ways if sure or "confidence" not in way):
             questions[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
             if questions[name][1] is None:
                 break
@@ -173,6 +189,7 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
 
 def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | None:
     try:
+        check_tasks({name: options}, loaded.subject.task)
         plan = Plan.of(steps_of(name, options))
         list(costs(plan, loaded.subject, loaded.data, None, execution=_TRIED))
     except WeakspotError as error:
@@ -225,7 +242,7 @@ def _normalisation_lines(begun: Beginning) -> list[str]:
     best = next((one for one in begun.normalisations if one.better), None)
     if best is None:
         return lines
-    entry = normalise_entry(best.normalise)
+    entry = best.normalise.entry()
     advice = f"write preprocess: {inline(entry)}" if entry else "leave preprocess out"
     return [
         *lines,
@@ -275,7 +292,7 @@ def _read(text: str, option: str) -> Any:
 def beside(value: Any, file: Path) -> Any:
     """A path as it is seen from the folder of the file; what is no path stays as it is."""
     if isinstance(value, Mapping):
-        places = ("path", "metadata", "root")
+        places = ("metadata", "root") if "attack" in value else ("path", "metadata", "root")  # then it is a split
         return {key: beside(item, file) if key in places else item for key, item in value.items()}
     if not isinstance(value, str) or not Path(value).exists() or Path(value).is_absolute():
         return value

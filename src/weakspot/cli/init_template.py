@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from weakspot.models import Normalise
 from weakspot.models.trial import Alternative, ModelTrial
 from weakspot.rooms import QUESTIONS
 
@@ -75,7 +74,7 @@ def _subject_lines(subject: Mapping[str, Any], trial: ModelTrial, better: Sequen
             lines.append(_line(key, suggested[key], word, silent=key not in ("task", "device")))
         if key == "preprocess" and better:
             gain = f"accuracy {better[0].accuracy:.2f} instead of {trial.accuracy:.2f} on {trial.samples} samples"
-            lines.append(_line(key, normalise_entry(better[0].normalise), gain, silent=True))
+            lines.append(_line(key, better[0].normalise.entry(), gain, silent=True))
     return lines + [_line(key, value, "") for key, value in subject.items() if key not in words]
 
 
@@ -99,13 +98,3 @@ def inline(value: Any) -> str:
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
-
-
-def normalise_entry(normalise: Normalise) -> dict[str, Any]:
-    """The entry that describes a normalisation, without what changes nothing."""
-    standard, changed = Normalise(), {}
-    for key in ("scale", "mean", "std", "bgr", "channels_last"):
-        value = getattr(normalise, key)
-        if value != getattr(standard, key):
-            changed[key] = value if not isinstance(value, tuple) else value[0] if len(value) == 1 else list(value)
-    return changed

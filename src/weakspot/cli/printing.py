@@ -13,12 +13,23 @@ if TYPE_CHECKING:
     from weakspot.core.speed import Tried
 
 
-def finding_entry(finding: "Finding") -> dict[str, Any]:
-    """A Finding without its table and arrays."""
+def finding_entry(finding: "Finding", rows: int | None = None) -> dict[str, Any]:
+    """A Finding without its arrays, with so many rows of its table."""
     from weakspot.core.digest import canonical
 
-    rows = 0 if finding.table is None else finding.table.num_rows
-    return {"name": finding.name, "about": finding.about, "summary": canonical(finding.summary), "rows": rows}
+    held = 0 if finding.table is None else finding.table.num_rows
+    entry = {"name": finding.name, "about": finding.about, "summary": canonical(finding.summary), "rows": held}
+    if rows is None:
+        return entry
+    first = [] if finding.table is None else finding.table.slice(0, rows).to_pylist()
+    return {**entry, "table": [{name: _plain(value) for name, value in row.items()} for row in first]}
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it: what is no number there, and dates, as text."""
+    from weakspot.core.digest import canonical
+
+    return value.isoformat() if hasattr(value, "isoformat") else canonical(value)
 
 
 def print_finding(finding: "Finding", rows: int) -> None:
@@ -51,7 +62,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns of equal width."""
-    columns, *rows = ([printable(cell) for cell in line] for line in [columns, *rows])
+    columns, *rows = ([printable(cell.replace("\u00a0", " ")) for cell in line] for line in [columns, *rows])
     widths = [max(len(line[i]) for line in [columns, *rows]) for i in range(len(columns))]
     for line in [columns, *rows]:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -24,8 +24,8 @@ def export(
 ) -> None:
     """Write the guard of a Run as safetensors and JSON, with a loader that needs PyTorch alone."""
     from weakspot.asking.config import read_config
-    from weakspot.asking.session import run_folder
-    from weakspot.cli import session
+    from weakspot.asking.session import prepare, run_folder
+    from weakspot.cli.session import tell_notes
     from weakspot.core.run import Run
     from weakspot.robustness.guard_file import export_guard, guarded_model, prediction_guard
 
@@ -33,8 +33,9 @@ def export(
     run = Run.open(run_folder(config, asked, flags.run))
     found, guarded = prediction_guard(run), None
     if onnx:
-        subject, _, _ = session.prepare(asked, config.parent, limit=flags.limit, silent=quiet)
-        guarded = guarded_model(run, subject)
+        loaded, _ = prepare(asked, config.parent, limit=flags.limit)
+        tell_notes(loaded, silent=quiet)
+        guarded = guarded_model(run, loaded.subject)
     written = export_guard(found, output, guarded=guarded)
     if not quiet:
         typer.echo("\n".join(map(str, written)))

@@ -26,25 +26,20 @@ def view(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
     """Show a Run in the browser, until Ctrl-C; with a second Run, both side by side."""
-    from weakspot.core.errors import ConfigError
+    from weakspot.asking.answers import viewer_module
     from weakspot.core.run import Run
 
     for folder in (run, other):
         if folder is not None:
             Run.open(folder)
-    try:
-        from weakspot.viewer.serving import is_loopback, serve
-    except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette"):
-            raise
-        raise ConfigError(f"the viewer needs {error.name}: pip install 'weakspot[viewer]'") from error
-    if not is_loopback(host):
+    viewer = viewer_module()
+    if not viewer.is_loopback(host):
         typer.echo(
             f"weakspot: {host} can be reached from other machines, and what passes can be read on the way: whoever has "
             "the token sees the Run and can change its labels",
             err=True,
         )
-    serve([run] if other is None else [run, other], host=host, port=port, browser=browser, say=_say)
+    viewer.serve([run] if other is None else [run, other], host=host, port=port, browser=browser, say=_say)
     typer.echo("weakspot: viewer ended", err=True)
 
 

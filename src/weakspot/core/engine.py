@@ -1,6 +1,5 @@
 """The interface of an engine, which computes the shards. Probes and results do not depend on it."""
 
-import resource
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -101,4 +100,8 @@ def engine_at_work(options: ExecutionOptions, engine: Engine | None = None) -> I
 
 def peak_memory() -> int:
     """The most memory, in bytes, that this process had at once."""
+    try:
+        import resource
+    except ModuleNotFoundError as error:
+        raise ConfigError("memory can be measured on Linux and macOS only: this system has no `resource`") from error
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

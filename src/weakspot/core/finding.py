@@ -22,7 +22,7 @@ from weakspot.core.errors import Damaged, RunError
 from weakspot.core.files import check_own_file, whole_folder, writing
 from weakspot.core.guarded_open import let_small_go, map_array
 from weakspot.core.index_checks import check_name, odd_parts, read_index, read_picture, too_many_open
-from weakspot.core.outputs import Outputs
+from weakspot.core.outputs import Headline, Outputs
 from weakspot.core.sealed import changed
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ INDEX = "finding.json"
 _BLOCK = 1 << 20
 _NOTEBOOK_ROWS = 5
 _NOTEBOOK_PICTURES = 3
+_SHOWN_NUMBERS = 3
 _NEGATED = "not "
 
 
@@ -42,8 +43,10 @@ _NEGATED = "not "
 class Estimate:
     """One number of a summary, with its interval where chance plays a part.
 
-    `about` says in a few words what the number is; `confidence` belongs to `low` and `high`. A value of None says that
-    there is none, for instance a mean over no samples.
+    value: None where there is none, for instance a mean over no samples.
+    low, high: the interval, where there is one.
+    confidence: of the interval.
+    about: what the number is, in a few words.
     """
 
     value: float | int | str | bool | None
@@ -81,9 +84,12 @@ class Picture:
 class Finding:
     """What a probe found.
 
-    `summary`: named estimates · `table`: one row per sample, class pair, lesion … · `arrays`: numpy arrays ·
-    `media`: pictures · `outputs`: what all of these are, in which unit, and which way is better · `provenance`: model,
-    data, parameters, seeds, versions and the Findings it was built from.
+    summary: estimates by name.
+    table: one row per sample, class pair, lesion …
+    arrays: numpy arrays by name.
+    media: pictures.
+    outputs: what all of these are, in which unit, and which way is better.
+    provenance: model, data, parameters, seeds, versions and the Findings it was built from.
     """
 
     name: str
@@ -109,9 +115,21 @@ class Finding:
         """SHA-256 of the index, which holds the SHA-256 of every file: it covers everything, provenance included."""
         return digest_bytes(self._index.encode())
 
+    def answers(self) -> list[Headline]:
+        """The declared sentences of which all numbers have a value."""
+        known = {name for name, estimate in self.summary.items() if estimate.value is not None}
+        return [one for one in self.outputs.headlines if set(one.names()) <= known]
+
     def with_provenance(self, **entries: Any) -> "Finding":
         """The same Finding with these entries of the provenance set."""
         return replace(self, provenance={**self.provenance, **entries})
+
+    def __repr__(self) -> str:
+        first = list(self.summary.items())[:_SHOWN_NUMBERS]
+        more = [f"{len(self.summary) - len(first)} more numbers"] if len(self.summary) > len(first) else []
+        rows = [] if self.table is None else [f"table of {self.table.num_rows:,} rows"]
+        parts = [self.name, *(f"{name} {estimate}" for name, estimate in first), *more, *rows]
+        return f"Finding({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the numbers with their intervals, the first rows of the table, the first pictures."""
@@ -125,8 +143,9 @@ class Finding:
         head = f"<p><b>{escape(self.name)}</b> {escape(self.about)}</p>"
         return head + _html_table(["number", "value", "about"], numbers) + pictures + table
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | Path) -> None:
         """Write the Finding as a folder, whole or not at all."""
+        folder = Path(folder)
         with whole_folder(folder) as scratch, writing(folder):
             for name, write in self._files().items():
                 with (scratch / name).open("wb") as file:
@@ -134,11 +153,12 @@ class Finding:
             (scratch / INDEX).write_text(self._index, encoding="utf-8")
 
     @classmethod
-    def load(cls, folder: Path, *, table: "pa.Table | None" = None) -> "Finding":
+    def load(cls, folder: str | Path, *, table: "pa.Table | None" = None) -> "Finding":
         """Read a Finding; arrays are memory-mapped, not copied, and a `table` that is at hand is not read again.
 
         Only plain files that lie in the folder itself are opened: a Run may come from somebody else.
         """
+        folder = Path(folder)
         index = finding_index(folder)
         try:
             head = finding_head(index)

@@ -1,8 +1,8 @@
 """Opens files that somebody else may have made: plain files only, no larger than expected, and no links out of a Run.
 
-A FIFO would be waited for without end, a link can lead to a file that is nobody's business, and a few bytes can stand
-for any amount of memory. What is refused is an `OSError`, or a `ValueError` where the content is at fault, that says
-why: whoever opens a file reports it like any other that cannot be read.
+Reading a FIFO would never end, a link can lead to any other file, and a few bytes can unpack to any amount of memory.
+What is refused raises an `OSError`, or a `ValueError` where the content is at fault, with the reason, and is reported
+like any other file that cannot be read.
 """
 
 import errno
@@ -42,6 +42,11 @@ def check_plain(path: str | Path, *, links: bool = True) -> None:
         raise _refused(errno.EINVAL, f"it is {other}, expected a plain file", path)
 
 
+_PLAINLY = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+"""Systems other than POSIX have no such flags; that a path is no link was looked up before."""
+
+
 def open_plain(
     path: str | Path, *, most: int | None = None, links: bool = True, flags: int = os.O_RDONLY, mode: str = "rb"
 ) -> IO[Any]:
@@ -53,7 +58,7 @@ def plain_descriptor(path: str | Path, *, most: int | None = None, links: bool =
     """What `open_plain` makes a file of."""
     with suppress(FileNotFoundError):  # opening it says so, or makes it
         check_plain(path, links=links)
-    number = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW), 0o666)
+    number = os.open(path, flags | _PLAINLY | (0 if links else _NO_LINKS), 0o666)
     try:
         status = os.fstat(number)
         if not stat.S_ISREG(status.st_mode):  # it became another between the two

@@ -18,6 +18,8 @@ from weakspot.core.look import Forward
 
 Side = Literal["input", "output", "activated"]
 
+ROOT = "(model)"
+"""The name of the model itself, where it is a layer."""
 _CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.Embedding, nn.MultiheadAttention, nn.RMSNorm)
 _CHANNELS_FIRST = (
     nn.modules.conv._ConvNd,
@@ -167,12 +169,17 @@ def _layer(name: str, use: int, module: nn.Module, first_input: Tensor, output: 
     )
 
 
+def module_named(model: nn.Module, name: str) -> nn.Module:
+    """The module of a layer."""
+    return model if name == ROOT else model.get_submodule(name)
+
+
 @contextmanager
 def _hooks(model: nn.Module, note: Any) -> Iterator[None]:
     with ExitStack() as stack:
         for name, module in model.named_modules():
-            if name:
-                hook = partial(_noted, note, name)
+            if name or isinstance(module, _WEIGHTED):  # a convolution alone is a layer, too
+                hook = partial(_noted, note, name or ROOT)
                 stack.callback(module.register_forward_hook(hook, with_kwargs=True).remove)
         yield
 

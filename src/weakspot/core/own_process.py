@@ -1,7 +1,6 @@
 """Settings of processes of weakspot's own, the command line and Ray's workers. Importing weakspot changes none."""
 
 import ctypes
-import resource
 import sys
 from contextlib import suppress
 
@@ -13,6 +12,10 @@ _OPEN_FILES = 1 << 16
 
 def allow_many_files() -> None:
     """Let the process open as many files as it may: each mapped array holds one open, and 1,024 is a usual limit."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # a system without such limits
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
     with suppress(OSError, ValueError):  # some systems allow less than they say

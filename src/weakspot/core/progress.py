@@ -1,7 +1,10 @@
 """How long work reports its progress. The command line draws a bar; a library call is silent unless given one."""
 
-import warnings
+import logging
 from typing import Protocol
+
+LOGGER = logging.getLogger("weakspot")
+"""Everything that weakspot logs goes here."""
 
 
 class Progress(Protocol):
@@ -36,9 +39,21 @@ class Silent:
         """Nothing."""
 
 
+class Logged(Silent):
+    """Logs what goes on under the name `weakspot`: passes for information, what the user should know as a warning."""
+
+    def begin(self, what: str, *, total: int, done: int = 0) -> None:
+        """A pass and its size."""
+        LOGGER.info("%s: %d samples%s", what, total, f", {done} of them done before" if done else "")
+
+    def tell(self, message: str) -> None:
+        """A warning."""
+        LOGGER.warning("%s", message)
+
+
 def say(progress: Progress | None, message: str) -> None:
-    """Say what the user should know; where no progress is shown, as a warning."""
+    """Say what the user should know; where no progress is shown, it is logged as a warning."""
     if progress is None:
-        warnings.warn(message, stacklevel=4)
+        LOGGER.warning("%s", message)
     else:
         progress.tell(message)

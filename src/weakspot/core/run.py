@@ -1,19 +1,19 @@
 """A Run: a folder of Findings with a manifest. Read and written without torch; the format is in `docs/format.md`."""
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from weakspot.core.errors import Damaged, RunBusy, RunError
 from weakspot.core.files import make_folder, tidy, write_text, writing
 from weakspot.core.finding import Finding, verify
 from weakspot.core.guarded_open import open_plain
 from weakspot.core.index_checks import check_name, other_kinds, read_index
+from weakspot.core.locks import lock
 
 FORMAT = "weakspot-run"
 VERSION = 1
@@ -29,21 +29,28 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 @dataclass(frozen=True)
 class Run:
-    """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or goes on with it."""
+    """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or continues it."""
 
     folder: Path
     _verified: dict[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The Findings of which every byte was read, with what changes when a file of theirs does."""
 
+    def __repr__(self) -> str:
+        try:
+            held = f"{len(names := self.names())} Finding{'s' * (len(names) != 1)}"
+        except RunError:
+            held = "damaged"
+        return f"{type(self).__name__}({str(self.folder)!r}, {held})"
+
     @classmethod
-    def open(cls, folder: str | Path) -> "Run":
+    def open(cls, folder: str | Path) -> Self:
         """A Run that exists."""
         run = cls(Path(folder))
         run.manifest()
         return run
 
     @classmethod
-    def create(cls, folder: str | Path) -> "Run":
+    def create(cls, folder: str | Path) -> Self:
         """A new Run, or the one already in that folder; any other folder that is not empty is refused."""
         run = cls(Path(folder))
         if (run.folder / MANIFEST).exists():
@@ -152,7 +159,7 @@ class Run:
         self._write({**before, "subject": subject, "data": data, "asked": names})
 
     def note_answers(self, answers: Mapping[str, Any]) -> None:
-        """Note in the manifest what models answered to a few samples, so that a changed one is noticed."""
+        """Note in the manifest the models' outputs for a few samples, so that a changed model is noticed."""
         before = self.manifest()
         if before.get("answers") != answers:
             self._write({**before, "answers": answers})
@@ -165,7 +172,7 @@ class Run:
             file = open_plain(path, links=False, flags=os.O_RDWR | os.O_CREAT, mode="r+")
         with file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file, wait=False)
             except BlockingIOError:
                 file.seek(0)
                 raise RunBusy(

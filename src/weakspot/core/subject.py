@@ -1,12 +1,11 @@
 """The Subject: the model under test, and the only place that knows about its normalisation, device and outputs."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,12 +17,12 @@ from weakspot.core.layers import Layer, list_layers
 from weakspot.core.lending import given_back, move
 from weakspot.core.look import Forward
 from weakspot.core.options import shortened
+from weakspot.core.output_choice import OutputChoice, picked
 from weakspot.core.replay import Replays
 from weakspot.core.source import is_text
 from weakspot.core.tasks import TASKS, Scores, Task
 
 MOST_CLASSES = 1_000_000
-OutputChoice = str | int | Callable[[Any], Tensor]
 
 
 class Identity(NamedTuple):
@@ -36,18 +35,20 @@ class Identity(NamedTuple):
 class Subject:
     """A model under test: an `nn.Module`, or any callable from a batch of inputs to outputs (a black box).
 
-    A black box is given tensors and may answer with a tensor or a numpy array.
+    A black box is given tensors and may return a tensor or a numpy array.
 
     task: classification, multilabel, regression, keypoints or segmentation.
     classes: their names, or how many there are.
     scores: whether outputs are "logits" or "probabilities"; said, never guessed, and asked for only where it matters.
-    output: which tensor to take from a tuple (index), mapping or dataclass (name), or a function that takes it out.
+    output: which tensor to take from a tuple (index), mapping or dataclass (name), or a function that takes it out; not
+        needed where there is only one.
     preprocess: from inputs as they are in the data to what the model wants; variations act before it.
     bounds: the smallest and largest value an input may have; what varies an input keeps to them.
     forward: from (model, inputs) to one complete prediction, for instance a sliding window over a volume.
     device: where to run, "auto" for a GPU when there is one; by default where the model's parameters are.
     cuda_graphs: on a GPU, record the forward pass once per batch shape and replay it: faster for small models, as long
-        as the model does not decide in Python what to run.
+        as the model does not decide in Python what to run. By default where passes are small and a trace shows that
+        nothing depends on the data, see `weakspot.core.recording`.
     precision: "float32", or "bf16" to run the model's matrix products and convolutions in bfloat16.
     compile: run it through torch.compile wherever nothing is taken from inside.
     channels_last: hand it images with the channels innermost in memory, which suits most convolutions.
@@ -68,7 +69,7 @@ class Subject:
         bounds: tuple[float, float] | None = None,
         forward: Callable[[Any, Tensor], Any] | None = None,
         device: str | torch.device | None = None,
-        cuda_graphs: bool = False,
+        cuda_graphs: bool | None = None,
         precision: Precision = "float32",
         compile: bool = False,
         channels_last: bool = False,
@@ -97,17 +98,30 @@ class Subject:
         self._fingerprint = fingerprint
         self.inference_options = InferenceOptions(precision, compile, channels_last)
         self._compiled: Any = None
-        self._cuda_graphs = cuda_graphs and self.device.type == "cuda"
+        self.cuda_graphs = cuda_graphs
+        self._recorded = bool(cuda_graphs) and self.device.type == "cuda"
         self._lent = False
         self._known: Identity | None = None
         self._mark: str | None = None
         self.replays: Replays | None = None
-        """The recorded passes, while the model is borrowed and where `cuda_graphs` asks for them."""
+        """The recorded passes, while the model is borrowed and where passes are recorded."""
+        self.traced: dict[Any, str] = {}
+        """What a trace showed of the model, by shape and type of the inputs, while it is borrowed."""
+
+    def __repr__(self) -> str:
+        named = None if self.classes is None else f"{len(self.classes)} classes"
+        parts = [_model_name(self.model), self.task, named, self.scores, str(self.device)]
+        return f"Subject({', '.join(part for part in parts if part)})"
 
     @property
     def white_box(self) -> bool:
         """Whether inner layers can be tapped: a module whose one call is one complete prediction."""
         return isinstance(self.model, nn.Module) and self._forward is None
+
+    @property
+    def prepares(self) -> bool:
+        """Whether something turns inputs into what the model wants."""
+        return self._preprocess is not None
 
     def fingerprint(self) -> str:
         """Changes whenever weights, structure, code, pre-processing or the choice of output change.
@@ -130,7 +144,7 @@ class Subject:
         return self._known
 
     def tell_apart(self, mark: str | None) -> None:
-        """Be another model than the one of the same identity that answered otherwise; None to be that one again."""
+        """Count as another model than the one of the same identity with other outputs; None to be that one again."""
         self._mark = mark
 
     def _work_out_identity(self) -> Identity:
@@ -151,11 +165,10 @@ class Subject:
 
     def describe(self) -> dict[str, Any]:
         """What a Run notes of its subject."""
-        named = getattr(self.model, "__qualname__", type(self.model).__qualname__)
         classes = list(self.classes) if self.classes else None
         fingerprint, unknown = self.identity()
         return {
-            "model": named,
+            "model": _model_name(self.model),
             "fingerprint": self.fingerprint(),
             **({} if self._mark is None else {"code_and_weights": fingerprint}),
             "task": self.task,
@@ -203,7 +216,7 @@ class Subject:
                 f"the model ended the program with sys.exit({error.code!r}): take that out of its forward, or raise an "
                 "exception that says what is wrong"
             ) from error
-        outputs = _pick(raw, self._output, inputs.device)
+        outputs = picked(raw, self._output, inputs.device)
         if outputs.ndim == 0 or outputs.shape[0] != inputs.shape[0]:
             raise SubjectError(
                 f"the model gave outputs of shape {tuple(outputs.shape)} for {inputs.shape[0]} inputs: the first "
@@ -225,14 +238,23 @@ class Subject:
         with ExitStack() as stack:
             stack.enter_context(given_back(self.model))
             stack.callback(self._return)
-            self._lent, self.replays = True, Replays() if self._cuda_graphs else None
+            self._lent, self.replays = True, self._new_replays()
             self.model.eval()
             move(self.model, self.device, stack)
             yield self.forward
 
+    def record(self, recorded: bool) -> None:
+        """Record passes from now on, or do not."""
+        if recorded != self._recorded:
+            self._recorded = recorded
+            self.replays = self._new_replays() if self._lent else None
+
     def forget_replays(self) -> None:
         """Give back the memory that recorded passes hold."""
-        self.replays = None if self.replays is None else Replays()
+        self.replays = None if self.replays is None else self._new_replays()
+
+    def _new_replays(self) -> Replays | None:
+        return Replays(asked=bool(self.cuda_graphs)) if self._recorded else None
 
     def with_model(self, model: nn.Module) -> "Subject":
         """The same subject with another model in its place, for instance one trained further."""
@@ -253,7 +275,7 @@ class Subject:
         return {**vars(self), "_lent": False, "_compiled": None, "replays": None}
 
     def _return(self) -> None:
-        self._lent, self._known, self.replays = False, None, None
+        self._lent, self._known, self.replays, self.traced = False, None, None, {}
 
     def layers(self, inputs: Tensor) -> tuple[Layer, ...]:
         """Every layer that runs for these inputs (a sample will do), in order; none of a black box."""
@@ -312,6 +334,11 @@ class Subject:
             )
 
 
+def _model_name(model: Any) -> str:
+    """What a model is called: its class, or the function that it is."""
+    return str(getattr(model, "__qualname__", type(model).__qualname__))
+
+
 def _class_names(classes: Sequence[str] | int | None) -> tuple[str, ...] | None:
     if classes is None:
         return None
@@ -354,31 +381,3 @@ def _device(device: str | torch.device | None, model: Any) -> torch.device:
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"device {device!r} was asked for, but torch finds no GPU: use device='cpu' or 'auto'")
     return chosen
-
-
-def _pick(raw: Any, choice: OutputChoice | None, device: torch.device) -> Tensor:
-    try:
-        if choice is None:
-            picked = raw
-        elif callable(choice):
-            picked = choice(raw)
-        elif isinstance(choice, str) and not isinstance(raw, Mapping):
-            picked = getattr(raw, choice)
-        else:
-            picked = raw[choice]
-    except (KeyError, IndexError, AttributeError, TypeError) as error:
-        raise SubjectError(f"output={choice!r} is not in the model's {type(raw).__name__}: {error}") from error
-    if isinstance(picked, np.ndarray) and picked.dtype.kind in "biuf":  # as a black box that knows no torch answers
-        return torch.tensor(picked, device=device)
-    if not isinstance(picked, Tensor):
-        raise SubjectError(
-            f"the model gave {_describe_output(picked)}, expected a tensor: say which one with output= (an index, a "
-            "name, or a function)"
-        )
-    return picked
-
-
-def _describe_output(raw: Any) -> str:
-    if isinstance(raw, Mapping):
-        return f"a mapping with {', '.join(map(repr, raw))}"
-    return f"a {type(raw).__name__} of {len(raw)}" if isinstance(raw, tuple | list) else f"a {type(raw).__name__}"

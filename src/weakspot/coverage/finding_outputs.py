@@ -289,7 +289,7 @@ _SCORES = {
 }
 CONFIDENCE = Outputs(
     summary={
-        "mean_*": number("mean of the score over the samples"),
+        **{f"mean_{name}": number("mean of the score", mean_of=name, optional=True) for name in _SCORES},
         "errors": count("samples predicted incorrectly", better="lower", optional=True),
         "auroc_*": number(
             "chance that an incorrect prediction is less confident than a correct one by this score; ½ is chance",

@@ -34,6 +34,8 @@ class NextInputs(Footprints):
     sections: k of k-multisection coverage.
     top: k of top-k neuron coverage.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     ranges: the Finding of `ActivationRanges` over the training data.
     covered_neurons: the Finding of `NeuronCoverage` over the inputs there are already; none to begin with nothing.
     covered_sections: the Finding of `KMultisection` over them.
@@ -42,6 +44,7 @@ class NextInputs(Footprints):
     """
 
     outputs = declared.NEXT_INPUTS
+    by_group = ("apfd_random",)
 
     covered_neurons: Finding | None = None
     covered_sections: Finding | None = None

@@ -13,8 +13,9 @@ import numpy as np
 from weakspot.core.errors import BadSample, ConfigError, DataError
 from weakspot.core.guarded_open import check_plain
 from weakspot.core.source import Turn
+from weakspot.data.framing import Framing, Size
 from weakspot.data.image_source import MOST_BYTES, ImageSource, read_file
-from weakspot.data.images import SUFFIXES, Mode, Size
+from weakspot.data.images import SUFFIXES, Mode
 from weakspot.data.links import check_link
 from weakspot.data.names import listed, readable, shown, unique_ids
 
@@ -26,7 +27,7 @@ class ImageFolder(ImageSource):
 
     classes: names in the order of the model's outputs; by default the folders' names in alphabetical order.
     mode: "RGB" or "L" for grey.
-    size: (height, width) to resize to; without it all images must be of one size.
+    size: (height, width) to resize to, or a `Framing` to resize and crop; without it all images must be of one size.
     follow_links: whether links may lead out of the folder; those that stay in it are always followed.
 
     An image's id is its path below the folder. Hidden files are left out; `remarks` lists files that are not images.
@@ -38,7 +39,7 @@ class ImageFolder(ImageSource):
         *,
         classes: Sequence[str] | None = None,
         mode: Mode = "RGB",
-        size: Size | None = None,
+        size: Size | Framing | None = None,
         follow_links: bool = False,
     ):
         self._folder = Path(folder)
@@ -77,7 +78,7 @@ class ImageZip(ImageSource):
         folder: str = "",
         classes: Sequence[str] | None = None,
         mode: Mode = "RGB",
-        size: Size | None = None,
+        size: Size | Framing | None = None,
     ):
         self._lock, self._path = Turn(), Path(path)
         self._archive = _opened(self._path)

@@ -16,7 +16,8 @@ from weakspot.core.errors import BadSample, ConfigError, DataError
 from weakspot.core.guarded_open import check_fits, read_plain
 from weakspot.core.observation import Batch
 from weakspot.data.arrays import target_tensor
-from weakspot.data.images import Mode, OtherSizeError, Size, pixels, planes, scale_into
+from weakspot.data.framing import Framing, Size, check_size
+from weakspot.data.images import Mode, OtherSizeError, pixels, planes, scale_into
 from weakspot.data.names import hash_names, shown
 
 MOST_BYTES = 512 << 20
@@ -44,7 +45,7 @@ class ImageSource(ABC):
         classes: tuple[str, ...] | None,
         targets: np.ndarray | None,
         mode: Mode,
-        size: Size | None,
+        size: Size | Framing | None,
         metadata: Mapping[str, np.ndarray] | None = None,
         remarks: Sequence[str] = (),
     ):
@@ -99,7 +100,8 @@ class ImageSource(ABC):
     def _shape(self) -> tuple[int, int, int]:
         """Of all images, by the first that can be read: what fits must not depend on the batch."""
         if self._size is not None:
-            return (3 if self._mode == "RGB" else 1, *self._size)
+            framed = self._size.result if isinstance(self._size, Framing) else self._size
+            return (3 if self._mode == "RGB" else 1, *framed)
         return planes(self._pixels(self._first_readable), self._mode)
 
     @cached_property
@@ -143,9 +145,8 @@ def _known_mode(mode: Mode) -> Mode:
     return mode
 
 
-def _checked_size(size: Size | None) -> Size | None:
-    if size is None:
-        return None
-    if len(size) != 2 or not all(isinstance(side, int) and side > 0 for side in size):
-        raise ConfigError(f"size {size!r} is not a size: give height and width, as (32, 32)")
+def _checked_size(size: Size | Framing | None) -> Size | Framing | None:
+    if size is None or isinstance(size, Framing):
+        return size
+    check_size("size", size)
     return (size[0], size[1])

@@ -14,11 +14,10 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from weakspot.core.errors import BadSample
+from weakspot.data.framing import Framing, Size
 from weakspot.data.names import shown
 
 Mode = Literal["RGB", "L"]
-Size = tuple[int, int]
-"""Height and width."""
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm"})
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
@@ -30,12 +29,13 @@ _FRAME_SIDE = 64
 _SIXTEEN_BITS = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
-def decode(content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | None = None) -> np.ndarray:
+def decode(content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | Framing | None = None) -> np.ndarray:
     """An image file's content as float32, shape (channels, height, width): 8 and 16 bits in [0, 1], floats as they are.
 
     The picture is turned as its EXIF orientation says, then converted to `mode` as Pillow does (alpha is dropped, the
-    first frame taken, palette and CMYK become RGB), then resized to `size` (height, width), bilinearly. What cannot be
-    read, is larger than Pillow's limit against decompression bombs, or holds NaN is a `BadSample`.
+    first frame taken, palette and CMYK become RGB), then resized to `size` (height, width), bilinearly, or as a
+    `Framing` says. What cannot be read, is larger than Pillow's limit against decompression bombs, or holds NaN is a
+    `BadSample`.
     """
     return _scaled(pixels(content, sample=sample, mode=mode, size=size), mode)
 
@@ -55,7 +55,7 @@ class OtherSizeError(ValueError):
 
 
 def pixels(
-    content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | None = None, fits: Size | None = None
+    content: bytes, *, sample: str, mode: Mode = "RGB", size: Size | Framing | None = None, fits: Size | None = None
 ) -> np.ndarray:
     """What `decode` scales: uint8 (height, width, 3) or (height, width), or float32 (height, width) of deep grey.
 
@@ -76,7 +76,7 @@ def pixels(
         raise BadSample(sample, f"{shown(sample)} cannot be read as an image: {reason}; repair or remove it") from error
 
 
-def _pixels(image: Image.Image, mode: Mode, size: Size | None) -> np.ndarray:
+def _pixels(image: Image.Image, mode: Mode, size: Size | Framing | None) -> np.ndarray:
     return _grey(image, size) if _is_deep(image) else _bytes(image, mode, size)
 
 
@@ -145,7 +145,7 @@ def _is_deep(image: Image.Image) -> bool:
     return image.mode in (*_SIXTEEN_BITS, "I", "F")
 
 
-def _grey(image: Image.Image, size: Size | None) -> np.ndarray:
+def _grey(image: Image.Image, size: Size | Framing | None) -> np.ndarray:
     values = np.asarray(image, dtype=np.float32) / np.float32(1 if image.mode == "F" else 65535)
     if not np.isfinite(values).all():
         raise ValueError("it holds NaN or infinite pixels")
@@ -154,14 +154,14 @@ def _grey(image: Image.Image, size: Size | None) -> np.ndarray:
     return np.asarray(_resized(Image.fromarray(values), size))
 
 
-def _bytes(image: Image.Image, mode: Mode, size: Size | None) -> np.ndarray:
+def _bytes(image: Image.Image, mode: Mode, size: Size | Framing | None) -> np.ndarray:
     return np.asarray(_resized(image if image.mode == mode else image.convert(mode), size))
 
 
-def _resized(image: Image.Image, size: Size | None) -> Image.Image:
-    if size is None or (image.height, image.width) == size:
+def _resized(image: Image.Image, size: Size | Framing | None) -> Image.Image:
+    if size is None:
         return image
-    return image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    return (size if isinstance(size, Framing) else Framing(size)).applied(image)
 
 
 _FILTER = ("ignore", None, Warning, re.compile(r"PIL\b"), 0)

@@ -10,8 +10,9 @@ import numpy as np
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.tasks import Task
+from weakspot.data.framing import Framing, Size
 from weakspot.data.image_source import ImageSource, read_file
-from weakspot.data.images import Mode, Size
+from weakspot.data.images import Mode
 from weakspot.data.names import listed, unique_ids
 from weakspot.data.tables import Table, read_csv, typed
 from weakspot.data.targets import class_numbers, label_lists, label_vectors, number_columns
@@ -49,7 +50,7 @@ class ImageManifest(ImageSource):
         separator: str = ";",
         delimiter: str = ",",
         mode: Mode = "RGB",
-        size: Size | None = None,
+        size: Size | Framing | None = None,
     ):
         if not separator:
             raise ConfigError("separator is '': expected the text between the names of labels, as ';'")

@@ -1,6 +1,5 @@
 """What a worker does in its own process, on any machine. It knows nothing of Ray."""
 
-import fcntl
 import os
 import pickle
 import shutil
@@ -22,6 +21,7 @@ from weakspot.core.errors import SubjectError
 from weakspot.core.examine import run_shard
 from weakspot.core.files import remove_folder
 from weakspot.core.job import Job, Shard, versions
+from weakspot.core.locks import lock
 from weakspot.core.own_process import allow_many_files, keep_freed_memory
 from weakspot.core.sample_check import CheckedSource
 from weakspot.core.subject import Subject
@@ -261,8 +261,8 @@ def _claimed_folder() -> Path:
         with suppress(OSError):
             if time.time() - old.stat().st_mtime > _SETTLED:
                 with (old / "lock").open("a") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock(file, wait=False)
                     shutil.rmtree(old, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
-    fcntl.flock(os.open(folder / "lock", os.O_CREAT | os.O_WRONLY), fcntl.LOCK_EX)  # held as long as the process lives
+    lock(os.open(folder / "lock", os.O_CREAT | os.O_WRONLY), wait=True)  # held as long as the process lives
     return folder

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,14 +42,35 @@ class Normalise:
             values = (values - self._per_channel(self.mean, values)) / self._per_channel(self.std, values)
         return values.movedim(1, -1).contiguous() if self.channels_last else values
 
+    def entry(self) -> dict[str, Any]:
+        """As `preprocess` of `weakspot.yaml` has it, without what changes nothing."""
+        standard = Normalise()
+        given = {name: value for name, value in vars(self).items() if value != getattr(standard, name)}
+        lone = {name: value[0] for name, value in given.items() if isinstance(value, tuple) and len(value) == 1}
+        return {**{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}, **lone}
+
     def _per_channel(self, numbers: Sequence[float], inputs: Tensor) -> Tensor:
         if len(numbers) > 1:
             self._check_channels(inputs, len(numbers))
         shape = (1, -1, *[1] * (inputs.ndim - 2))
-        return torch.tensor(numbers, dtype=inputs.dtype, device=inputs.device).view(shape)
+        return _numbers(numbers, inputs.dtype, inputs.device).view(shape)
 
     def _check_channels(self, inputs: Tensor, wanted: int) -> None:
         if inputs.ndim < 2 or inputs.shape[1] != wanted:
             raise SubjectError(
                 f"the pre-processing is for {wanted} channels, and the inputs are of shape {tuple(inputs.shape)}"
             )
+
+
+_KNOWN: dict[tuple[tuple[float, ...], torch.dtype, torch.device], Tensor] = {}
+
+
+def _numbers(numbers: Sequence[float], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """On the device, sent there once: a GPU would wait for it each time, and a recorded pass may not."""
+    key = tuple(numbers), dtype, device
+    if key in _KNOWN:
+        return _KNOWN[key]
+    made = torch.tensor(numbers, dtype=dtype, device=device)
+    if type(made) is Tensor:  # not one without values, of a pass that is only traced
+        _KNOWN[key] = made
+    return made

@@ -3,7 +3,7 @@
 import pickle
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ WRAPPERS = ("state_dict", "model_state_dict", "model_state", "model", "net", "we
 """Under which names training programs keep the weights inside a checkpoint."""
 PREFIXES = ("module.", "_orig_mod.", "model.")
 """What wrappers for several devices, for compiling and for training put before every name."""
-_FROM_PICKLE = frozenset({".pt", ".pth", ".bin", ".ckpt"})
+_FROM_PICKLE = frozenset({".pt", ".pth", ".th", ".tar", ".bin", ".ckpt"})
+_COUNTERS = "num_batches_tracked"
+"""How many batches a batch norm has seen: older files lack it, and torch begins at 0 then. No prediction uses it."""
 _SHOWN = 3
 
 
@@ -36,16 +38,19 @@ class Weights:
 def load_weights(model: nn.Module, path: str | Path, *, entry: str | None = None) -> tuple[str, ...]:
     """Put the weights of a file into a model; returns what is worth saying about it.
 
-    path: safetensors, or a state dict that `torch.save` wrote (.pt, .pth, .bin, .ckpt).
+    path: safetensors, or a state dict that `torch.save` wrote (.pt, .pth, .th, .tar, .bin, .ckpt).
     entry: which part of a checkpoint holds the weights; needed only where several could.
     """
     read = read_weights(path, entry=entry)
     fitted = _without_prefix(read, model.state_dict())
-    problems = misfits(model.state_dict(), fitted.tensors)
+    uncounted = [name for name in model.state_dict() if name not in fitted.tensors and _counts(name)]
+    wanted = {name: tensor for name, tensor in model.state_dict().items() if name not in uncounted}
+    problems = misfits(wanted, fitted.tensors)
     if problems:
         raise ConfigError(f"weights {path} do not fit the model: {'; '.join(problems)}")
     model.load_state_dict(dict(fitted.tensors))
-    return fitted.notes
+    lacking = f"the weights lack {len(uncounted)} × {_COUNTERS}, which no prediction uses: they begin at 0"
+    return (*fitted.notes, *([lacking] if uncounted else []))
 
 
 def read_weights(path: str | Path, *, entry: str | None = None) -> Weights:
@@ -137,13 +142,31 @@ def _is_state_dict(part: Any) -> bool:
 
 
 def _without_prefix(weights: Weights, wanted: Mapping[str, Tensor]) -> Weights:
-    """Without a prefix that every name bears, where the names then are exactly those of the model."""
-    for prefix in PREFIXES:
-        if weights.tensors and all(name.startswith(prefix) for name in weights.tensors):
-            bare = {name.removeprefix(prefix): tensor for name, tensor in weights.tensors.items()}
-            if bare.keys() == wanted.keys() != weights.tensors.keys():
-                return Weights(bare, (*weights.notes, f"every name of the weights began with {prefix!r}: left out"))
-    return weights
+    """Without prefixes, one or several, where the names then are exactly those of the model.
+
+    What stands beside the names with the prefix, as the state of a loss in a training program, is left out and named.
+    """
+    expected, prefix, left = _uncounted(wanted), "", weights.tensors
+    while left and _uncounted(left) != expected:
+        found = next((one for one in PREFIXES if any(name.startswith(one) for name in left)), None)
+        if found is None:
+            return weights
+        left = {name.removeprefix(found): tensor for name, tensor in left.items() if name.startswith(found)}
+        prefix += found
+    if not prefix or not left:
+        return weights
+    others = [name for name in weights.tensors if not name.startswith(prefix)]
+    said = [f"the names of the weights began with {prefix!r}: left out"]
+    said += [f"{len(others)} tensors of the file are not the model's and are left out ({_few(others)})"] * bool(others)
+    return Weights(left, (*weights.notes, *said))
+
+
+def _counts(name: str) -> bool:
+    return name.rpartition(".")[2] == _COUNTERS
+
+
+def _uncounted(names: Iterable[str]) -> set[str]:
+    return {name for name in names if not _counts(name)}
 
 
 def misfits(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> list[str]:

@@ -4,6 +4,9 @@ from weakspot.robustness.analysis_probes import ClassRobustness as ClassRobustne
 from weakspot.robustness.analysis_probes import VariationEffects as VariationEffects
 from weakspot.robustness.analysis_probes import WeakPlaces as WeakPlaces
 from weakspot.robustness.analysis_probes import WeakStrips as WeakStrips
+from weakspot.robustness.corruption_metrics import baseline_errors as baseline_errors
+from weakspot.robustness.corruption_metrics import mean_corruption_error as mean_corruption_error
+from weakspot.robustness.corruption_probes import CommonCorruptions as CommonCorruptions
 from weakspot.robustness.detector_probes import DetectorEvaluation as DetectorEvaluation
 from weakspot.robustness.detector_probes import WeakDetector as WeakDetector
 from weakspot.robustness.detector_probes import WeakInputs as WeakInputs

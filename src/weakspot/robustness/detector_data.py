@@ -94,7 +94,8 @@ def query_columns(probabilities: np.ndarray) -> dict[str, np.ndarray]:
     """What a detector sees of an input in the probabilities of the original, first, and of the queries.
 
     λ counts the original, as in the paper; the features of the queries leave it out.
-    probabilities (inputs, queries + 1, classes).
+
+    probabilities: shape (inputs, queries + 1, classes).
     """
     predictions = probabilities.argmax(2)
     columns = {

@@ -142,7 +142,7 @@ class RuntimeMonitor:
         if tap is None:
             return self.subject.forward(inputs), {}
         recorder, layout = self._tapped(inputs)
-        with recorder.recording(len(inputs)) as captured:
+        with recorder.recording(len(inputs)) as captured, recorder.watching():
             outputs = self.subject.forward(inputs)
         values = captured.channels(layout).mean.double().cpu()
         return outputs, {"features": normalised(values, self.subject.task).numpy().astype(np.float32)}

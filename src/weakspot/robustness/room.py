@@ -11,6 +11,7 @@ from weakspot.core.selection import read_selection
 from weakspot.core.step import Step
 from weakspot.looks import variation
 from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
+from weakspot.robustness.corruption_probes import CommonCorruptions
 from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
 from weakspot.robustness.guard_probes import GuardedInputs, GuardEvaluation, PredictionGuard
 from weakspot.robustness.metrics_promises import AIMS
@@ -18,16 +19,18 @@ from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
 
 SHARED = ("variation", "looks", "threshold", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
-ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "detector", "select", "guard")
+ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "corruptions", "detector", "select", "guard")
 """Options of the room itself."""
+_EXAMPLES = {"detector": "{sample: 5000, layers: null}", "corruptions": "{kinds: [fog, snow], severities: [1, 3, 5]}"}
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
-    """Neighbour accuracy; on request why inputs are weak, and a detector of weak inputs.
+    """Neighbour accuracy; on request why inputs are weak, common corruptions, and a detector of weak inputs.
 
     neighbours: how neighbours may differ, such as {rotate: 30, shift: 3}.
     tolerance: for a regression: how many times the training data's mean squared error still counts as correct.
     analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
+    corruptions: true, or options of `CommonCorruptions`: errors under the common corruptions, by severity and class.
     detector: true, or options of `WeakDetector`: train a detector on the training data, evaluate it on the test data.
     select: {from: SPLIT, budget: N}: list the inputs of a split without labels, such as "pool", that the detector takes
         for the weakest; without a budget all of them.
@@ -45,6 +48,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     if "neighbours" in accuracy_options:
         accuracy_options["variation"] = variation(accuracy_options.pop("neighbours"))
     analysis, detector = accuracy_options.pop("analysis", False), accuracy_options.pop("detector", False)
+    corruptions = accuracy_options.pop("corruptions", False)
     select, guard = accuracy_options.pop("select", None), accuracy_options.pop("guard", None)
     probe = NeighbourTolerance if "tolerance" in accuracy_options else NeighbourAccuracy
     accuracy = Step.of(probe, **accuracy_options)
@@ -52,6 +56,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     asked = [accuracy]
     if analysis:
         asked += _analysis_steps(accuracy, shared)
+    if corruptions:
+        asked.append(Step.of(CommonCorruptions, **_options_of("corruptions", corruptions, CommonCorruptions)))
     if detector or select is not None:
         trained = Step.of(WeakDetector, **_detector_options(detector, shared, accuracy_options))
         if detector:
@@ -98,14 +104,20 @@ def _analysis_steps(accuracy: Step, shared: Mapping[str, Any]) -> list[Step]:
 
 
 def _detector_options(value: Any, shared: Mapping[str, Any], accuracy_options: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(value, bool | Mapping):
-        raise ConfigError(f"detector is {value!r}: expected true, or options such as {{sample: 5000, layers: null}}")
-    options = value if isinstance(value, Mapping) else {}
-    _check_known(options, WeakDetector, of="detector")
+    options = _options_of("detector", value, WeakDetector)
     of_regression = (
         {"tolerance": accuracy_options["tolerance"], "queries": 0} if "tolerance" in accuracy_options else {}
     )
     return {**shared, **of_regression, **options}
+
+
+def _options_of(name: str, value: Any, probe: type[Probe]) -> dict[str, Any]:
+    """What true, or a mapping of options, asks of a probe."""
+    if not isinstance(value, bool | Mapping):
+        raise ConfigError(f"{name} is {value!r}: expected true, or options such as {_EXAMPLES[name]}")
+    options = dict(value) if isinstance(value, Mapping) else {}
+    _check_known(options, probe, of=name)
+    return options
 
 
 def _check_known(options: Mapping[str, Any], probe: type[Probe], *, of: str, beside: Collection[str] = ()) -> None:

@@ -8,6 +8,7 @@ from weakspot.statistics.effects import (
     kruskal_wallis,
     pairwise_cohens_d,
 )
+from weakspot.statistics.groups import value_groups
 from weakspot.statistics.intervals import (
     Interval,
     auroc_interval,
@@ -61,5 +62,6 @@ __all__ = [
     "spearman",
     "stratified_share",
     "unseen_targets",
+    "value_groups",
     "wilson_interval",
 ]
