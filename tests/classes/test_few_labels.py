@@ -22,6 +22,7 @@ from weakspot.compare import compare_runs
 from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.source import limited
 from weakspot.data import digits
+from weakspot.data.sources import Grouped
 
 ASKED = {"by": "outputs", "estimate": {"from": "pool", "labels": 60, "known": "known"}}
 
@@ -119,6 +120,14 @@ def test_the_interval_holds_the_accuracy_as_often_as_promised(subject, truth):
     held = [estimated_accuracy(one, truth).summary["accuracy"] for one in plans]
     assert sum(one.low <= accuracy <= one.high for one in held) >= 40 * 0.95 - 3 * np.sqrt(40 * 0.05 * 0.95)
     assert np.mean([one.value for one in held]) == pytest.approx(accuracy, abs=0.012)
+
+
+def test_inputs_that_belong_together_get_no_interval(subject, truth):
+    source = Grouped(digits.test(), [str(place // 5) for place in range(len(truth))])
+    grouped = examine(subject, source, [LabelPlan(labels=60)])[0]
+    accuracy = estimated_accuracy(grouped, truth).summary["accuracy"]
+    assert accuracy.low is None
+    assert "belong together" in accuracy.about
 
 
 def test_estimates_without_labels_stand_beside(plan):

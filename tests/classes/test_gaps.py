@@ -63,6 +63,21 @@ def test_the_intervals_know_of_all_looks():
     assert (gaps.low[row], gaps.high[row]) == pytest.approx((float(low), float(high)))
 
 
+def test_frames_of_a_film_do_not_count_as_many():
+    """Every input five times: with the films known, the intervals are about those of one frame each, not narrower."""
+    rng = np.random.default_rng(5)
+    predicted, target = drawn(rng, 200)
+    members = (np.arange(200) % 2 == 0)[None]
+    frames = [np.repeat(values, 5, axis=-1) for values in (members, predicted, target)]
+    once = group_gaps(members, predicted, target, 3, least=5)
+    blind = group_gaps(*frames, 3, least=5)
+    known = group_gaps(*frames, 3, least=5, belongs=np.repeat(np.arange(200), 5))
+    width, of_blind, of_known = (gaps.high - gaps.low for gaps in (once, blind, known))
+    assert (of_blind < 0.6 * width).all()
+    assert (of_known > 0.95 * width).all()
+    np.testing.assert_allclose(known.difference, once.difference)
+
+
 def test_chance_is_called_a_gap_as_rarely_as_promised():
     """300 data sets in which groups mean nothing: at most 5 % may show any gap, with 3 standard errors to spare."""
     rng = np.random.default_rng(2)

@@ -12,6 +12,7 @@ from weakspot.classes.label_outputs import ESTIMATED_ACCURACY
 from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.files import write_text
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.groups import sample_groups
 from weakspot.data.names import shown
 from weakspot.data.tables import table_from
 from weakspot.estimates import interval_estimate
@@ -22,6 +23,7 @@ from weakspot.statistics.stratified import stratified_share
 
 PLAN, ESTIMATE = "classes.label_plan", "classes.estimated_accuracy"
 _INDEPENDENT = "independent inputs, and labels given in the order of the plan or to all of it"
+_TOGETHER = "without an interval, as inputs belong together, and the one that there is takes them for independent"
 _LEAST = 2
 """Labels that each stratum needs."""
 
@@ -45,7 +47,9 @@ def estimated_accuracy(plan: Finding, labels: Mapping[str, str], *, confidence: 
     low, high = wilson_interval(correct, counted, confidence=confidence)
     alike = _random_labels(float(value), float(ends.high - ends.low), int(population.sum()), confidence)
     numbers = {
-        "accuracy": interval_estimate(float(value), ends, confidence=confidence),
+        "accuracy": Estimate(float(value), about=_TOGETHER)
+        if sample_groups(plan)
+        else interval_estimate(float(value), ends, confidence=confidence),
         "labels": Estimate(int(counted.sum())),
         "missing": Estimate(int((wanted - counted).sum())),
         "random_labels": Estimate(alike),

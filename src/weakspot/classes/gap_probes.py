@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from weakspot.classes.gap_outputs import GROUP_GAPS
-from weakspot.classes.metrics_gaps import MEASURES, Gaps, Groups, group_gaps, intersections
+from weakspot.classes.metrics_gaps import MEASURES, Gaps, Intersections, group_gaps, intersections
 from weakspot.core.class_names import named_classes
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
@@ -24,8 +24,8 @@ class GroupGaps(Probe):
 
     Groups are made by single columns of the metadata and by several together, such as "age < 30 and light = night"; a
     gap of the rates is what equalised odds forbid (Hardt et al. 2016). The intervals hold together for all gaps that
-    were looked at (Bonferroni), as intersections are many and the worst of many looks bad by chance. They assume that
-    the inputs are independent.
+    were looked at (Bonferroni), as intersections are many and the worst of many looks bad by chance. Where inputs
+    belong together, such as frames of a film, they go by these.
 
     columns: of the metadata; by default all of them.
     depth: how many columns may make a group together.
@@ -35,6 +35,7 @@ class GroupGaps(Probe):
 
     tasks = ("classification",)
     outputs = GROUP_GAPS
+    by_group = ("largest_gap", "low", "high")
 
     columns: tuple[str, ...] = ()
     depth: int = 2
@@ -66,7 +67,16 @@ class GroupGaps(Probe):
         predicted, target = (np.asarray(rows[name])[order].astype(np.int64) for name in ("prediction", "target"))
         groups = intersections(_traits(rows, order), depth=self.depth, least=self.least)
         classes = int(max(predicted.max(), target.max())) + 1
-        gaps = group_gaps(groups.members, predicted, target, classes, least=self.least, confidence=self.confidence)
+        belongs = self.setting.groups_of(rows.ids)
+        gaps = group_gaps(
+            groups.members,
+            predicted,
+            target,
+            classes,
+            least=self.least,
+            confidence=self.confidence,
+            belongs=None if belongs is None else belongs[order],
+        )
         sure = gaps.low > 0
         numbers = {
             "sure_gaps": Estimate(int(sure.sum())),
@@ -82,7 +92,7 @@ class GroupGaps(Probe):
             table=self._columns(groups, gaps, ranked),
         )
 
-    def _worst(self, groups: Groups, gaps: Gaps, ranked: np.ndarray) -> dict[str, Estimate]:
+    def _worst(self, groups: Intersections, gaps: Gaps, ranked: np.ndarray) -> dict[str, Estimate]:
         """The surest gap, and the group of the lowest accuracy, at an interval that knows of all groups."""
         first, accuracy = ranked[0], gaps.measure == 0
         own, hits, trials = gaps.group[accuracy], gaps.hits[accuracy], gaps.trials[accuracy]
@@ -99,7 +109,7 @@ class GroupGaps(Probe):
             "worst_group": Estimate(name),
         }
 
-    def _columns(self, groups: Groups, gaps: Gaps, ranked: np.ndarray) -> dict[str, np.ndarray]:
+    def _columns(self, groups: Intersections, gaps: Gaps, ranked: np.ndarray) -> dict[str, np.ndarray]:
         names = np.array([rule.text for rule in groups.rules])
         classes = named_classes(np.maximum(gaps.label, 0), self.setting.classes or ())
         table = {

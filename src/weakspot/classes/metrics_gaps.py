@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from weakspot.slices import SliceCondition, SliceRule, Trait
 from weakspot.slices.candidates import FEW
 from weakspot.statistics import difference_interval
+from weakspot.statistics.clustered import effective_size
 
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.int64]
@@ -17,14 +18,18 @@ MEASURES = ("accuracy", "true positive rate", "false positive rate")
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Groups of inputs: what makes them, and which inputs are in them, boolean (groups, inputs)."""
+class Intersections:
+    """Groups of inputs.
+
+    rules: what makes them.
+    members: which inputs are in them, boolean (groups, inputs).
+    """
 
     rules: tuple[SliceRule, ...]
     members: Flags
 
 
-def intersections(traits: Sequence[Trait], *, depth: int, least: int) -> Groups:
+def intersections(traits: Sequence[Trait], *, depth: int, least: int) -> Intersections:
     """Every group by one column and by up to `depth` columns together, of at least so many inputs.
 
     As many inputs must be outside. Text is compared with each value, numbers with each of few values, else with thirds.
@@ -42,7 +47,9 @@ def intersections(traits: Sequence[Trait], *, depth: int, least: int) -> Groups:
                 if least <= members.sum() <= len(members) - least:
                     found.append((SliceRule(tuple(condition for condition, _ in parts)), members))
     inputs = len(traits[0].column) if traits else 0
-    return Groups(tuple(rule for rule, _ in found), np.array([flags for _, flags in found]).reshape(len(found), inputs))
+    return Intersections(
+        tuple(rule for rule, _ in found), np.array([flags for _, flags in found]).reshape(len(found), inputs)
+    )
 
 
 def _parts(trait: Trait) -> Iterator[SliceCondition]:
@@ -65,9 +72,13 @@ def _parts(trait: Trait) -> Iterator[SliceCondition]:
 class Gaps:
     """One entry per group and measure: how much worse the group fares than the other inputs.
 
-    group: its number. measure: the number of one of `MEASURES`. label: the class, −1 for all. hits, trials: of the
-    group; other_hits, other_trials: of all others. difference: positive where the group fares worse. low, high: an
-    interval; all of them hold together.
+    group: its number.
+    measure: the number of one of `MEASURES`.
+    label: the class, −1 for all.
+    hits, trials: of the group.
+    other_hits, other_trials: of all other inputs.
+    difference: positive where the group fares worse.
+    low, high: an interval; all of them hold together.
     """
 
     group: Whole
@@ -83,35 +94,60 @@ class Gaps:
 
 
 def group_gaps(
-    members: Flags, predicted: Whole, target: Whole, classes: int, *, least: int, confidence: float = 0.95
+    members: Flags,
+    predicted: Whole,
+    target: Whole,
+    classes: int,
+    *,
+    least: int,
+    confidence: float = 0.95,
+    belongs: NDArray[np.generic] | None = None,
 ) -> Gaps:
     """Gaps of accuracy, of the true positive rate and of the false positive rate of every class (Hardt et al. 2016).
 
     A gap is looked at where both sides have `least` inputs that it is about. The intervals are Newcombe's at
     1 − (1 − confidence)/looks (Bonferroni), so all hold together, whichever of them are read.
+
+    belongs: what each input belongs to, such as a film, where some belong together; intervals then go by it.
     """
-    rows = [row for number, inside in enumerate(members) for row in _counts(number, inside, predicted, target, classes)]
-    counts = np.array([row for row in rows if min(row[4], row[6]) >= least], dtype=np.int64).reshape(-1, 7)
+    looks = [
+        (number, *look)
+        for number, inside in enumerate(members)
+        for look in _looks(inside, predicted, target, classes)
+        if min(look[3], look[5]) >= least
+    ]
+    counts = np.array(looks, dtype=np.int64).reshape(-1, 7)
     group, measure, label, hits, trials, other_hits, other_trials = counts.T
+    each = 1 - (1 - confidence) / max(len(counts), 1)
+    weights = np.ones((2, len(counts)))
+    if belongs is not None:
+        for row, (number, kind, own) in enumerate(counts[:, :3].tolist()):
+            hit, about = _look(kind, own, predicted, target)
+            sides = (about & members[number], about & ~members[number])
+            weights[:, row] = [_weight(hit[side], belongs[side], each) for side in sides]
+    inner, outer = (counts[:, first : first + 2].T * weight for first, weight in zip((3, 5), weights, strict=True))
+    low, high = difference_interval(*inner, *outer, confidence=each)
     sign = np.where(measure == MEASURES.index("false positive rate"), 1, -1)
     difference = sign * (hits / np.maximum(trials, 1) - other_hits / np.maximum(other_trials, 1))
-    each = 1 - (1 - confidence) / max(len(counts), 1)
-    low, high = difference_interval(hits, trials, other_hits, other_trials, confidence=each)
     ends = np.sort(np.stack([sign * low, sign * high]), axis=0)
     return Gaps(group, measure, label, hits, trials, other_hits, other_trials, difference, ends[0], ends[1])
 
 
-def _counts(number: int, inside: Flags, predicted: Whole, target: Whole, classes: int) -> Iterator[tuple[int, ...]]:
-    """Group, measure, class, and hits of trials inside and outside."""
-    right = predicted == target
-    yield (number, 0, -1, *_both(right, inside))
-    for label in range(classes):
-        of_class = target == label
-        yield (number, 1, label, *_both(right, inside, of_class))
-        yield (number, 2, label, *_both(predicted == label, inside, ~of_class))
+def _looks(inside: Flags, predicted: Whole, target: Whole, classes: int) -> Iterator[tuple[int, ...]]:
+    """Measure, class, and hits of trials inside and outside."""
+    for measure, label in [(0, -1), *product((1, 2), range(classes))]:
+        hit, about = _look(measure, label, predicted, target)
+        sides = (about & inside, about & ~inside)
+        yield (measure, label, *(int(count) for side in sides for count in ((hit & side).sum(), side.sum())))
 
 
-def _both(hit: Flags, inside: Flags, about: Flags | None = None) -> tuple[int, int, int, int]:
-    among = (inside, ~inside) if about is None else (inside & about, ~inside & about)
-    first, other = ((int((hit & part).sum()), int(part.sum())) for part in among)
-    return (*first, *other)
+def _look(measure: int, label: int, predicted: Whole, target: Whole) -> tuple[Flags, Flags]:
+    """What counts as a hit, and which inputs the measure is about."""
+    if measure == 0:
+        return predicted == target, np.ones(len(target), dtype=np.bool_)
+    return predicted == label, (target == label) if measure == 1 else (target != label)
+
+
+def _weight(hits: Flags, belongs: NDArray[np.generic], confidence: float) -> float:
+    """How many independent inputs one of them counts for."""
+    return float(effective_size(hits - hits.mean(), belongs, confidence=confidence) / len(hits))
