@@ -26,7 +26,7 @@ BUILT_IN = {
     "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions RobustAccuracy "
     "PredictionGuard GuardEvaluation GuardedInputs",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
-    "KnownConfidence LabelPlan",
+    "KnownConfidence LabelPlan GroupGaps",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",

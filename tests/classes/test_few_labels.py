@@ -18,9 +18,11 @@ from weakspot.classes import (
 from weakspot.classes.metrics_labels import allocation, drawn, strata
 from weakspot.classes.room import steps
 from weakspot.cli.main import app
+from weakspot.compare import compare_runs
 from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.source import limited
 from weakspot.data import digits
+from weakspot.data.sources import Grouped
 
 ASKED = {"by": "outputs", "estimate": {"from": "pool", "labels": 60, "known": "known"}}
 
@@ -120,6 +122,14 @@ def test_the_interval_holds_the_accuracy_as_often_as_promised(subject, truth):
     assert np.mean([one.value for one in held]) == pytest.approx(accuracy, abs=0.012)
 
 
+def test_inputs_that_belong_together_get_no_interval(subject, truth):
+    source = Grouped(digits.test(), [str(place // 5) for place in range(len(truth))])
+    grouped = examine(subject, source, [LabelPlan(labels=60)])[0]
+    accuracy = estimated_accuracy(grouped, truth).summary["accuracy"]
+    assert accuracy.low is None
+    assert "belong together" in accuracy.about
+
+
 def test_estimates_without_labels_stand_beside(plan):
     for name in ("average_confidence", "thresholded_confidence", "confidence_difference"):
         assert 0.8 < plan.summary[name].value <= 1
@@ -168,6 +178,8 @@ def test_the_command_takes_labels_and_tells_the_accuracy(run, plan, truth, tmp_p
     assert result.exit_code == 0, result.output
     assert "accuracy" in result.output
     assert Run.open(run.folder)["classes.estimated_accuracy"].summary["labels"].value == 60
+    compared = compare_runs(Run.open(run.folder), Run.open(run.folder))
+    assert "classes.estimated_accuracy" in {one.finding for one in compared.differences}
 
 
 @pytest.mark.parametrize("option", [7, {"from": "pool", "labels": 3}, {"from": "pool", "budget": 30}])

@@ -9,7 +9,7 @@ import torch
 
 from tests.robustness.conftest import DETECTOR
 from weakspot import Plan, Run, Step, Subject
-from weakspot.core.errors import ConfigError, RunError, SubjectError
+from weakspot.core.errors import ConfigError, DataError, RunError, SubjectError
 from weakspot.core.source import limited
 from weakspot.data import digits
 from weakspot.robustness import Detector, RuntimeMonitor, WeakDetector
@@ -50,6 +50,13 @@ def test_without_ids_the_same_input_gets_the_same_result(detector_run, subject):
     whole, alone = monitor(inputs), monitor(inputs[3:4])
     assert whole.probability[3] == pytest.approx(alone.probability[0], abs=1e-5)
     assert len(set(content_ids(inputs))) == 6
+
+
+@pytest.mark.parametrize("mode", ["white_box", "black_box"])
+def test_inputs_of_another_size_are_refused(detector_run, subject, mode):
+    monitor = RuntimeMonitor.load(detector_run, subject, mode=mode)
+    with pytest.raises(DataError, match=r"expected inputs of shape \(inputs, 1, 8, 8\), got \(2, 1, 9, 8\)"):
+        monitor(torch.zeros(2, 1, 9, 8))
 
 
 @pytest.mark.parametrize("mode", ["white_box", "queries", "together", "black_box"])

@@ -5,6 +5,7 @@ import pytest
 
 from tests.references.guard import risk_levels_passed
 from weakspot.core.errors import ConfigError
+from weakspot.robustness.guard_fitting import parts
 from weakspot.robustness.metrics_promises import (
     NEVER,
     OperatingPoint,
@@ -76,6 +77,13 @@ def test_a_risk_that_cannot_be_promised_flags_everything():
     scores, wrong = drawn(np.random.default_rng(4), 50)
     threshold = risk_threshold(scores, wrong, 0.001, levels=risk_levels(scores))
     assert (scores >= threshold).all()
+
+
+def test_what_belongs_together_stays_together():
+    films = [f"film {number // 7}" for number in range(700)]
+    part = parts(films, 0).reshape(100, 7)
+    assert (part == part[:, :1]).all()
+    assert np.bincount(part[:, 0]).tolist() == pytest.approx([40, 20, 40], abs=2)
 
 
 def test_precision_by_hand():

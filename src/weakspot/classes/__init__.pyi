@@ -4,6 +4,7 @@ from weakspot.classes.coverage_probes import ClassRanges as ClassRanges
 from weakspot.classes.few_labels import estimated_accuracy as estimated_accuracy
 from weakspot.classes.few_labels import export_plan as export_plan
 from weakspot.classes.few_labels import read_plan_labels as read_plan_labels
+from weakspot.classes.gap_probes import GroupGaps as GroupGaps
 from weakspot.classes.group_probes import GroupFairness as GroupFairness
 from weakspot.classes.label_probes import KnownConfidence as KnownConfidence
 from weakspot.classes.label_probes import LabelPlan as LabelPlan

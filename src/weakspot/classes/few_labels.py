@@ -12,6 +12,7 @@ from weakspot.classes.label_outputs import ESTIMATED_ACCURACY
 from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.files import write_text
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.groups import sample_groups
 from weakspot.data.names import shown
 from weakspot.data.tables import table_from
 from weakspot.estimates import interval_estimate
@@ -22,6 +23,7 @@ from weakspot.statistics.stratified import stratified_share
 
 PLAN, ESTIMATE = "classes.label_plan", "classes.estimated_accuracy"
 _INDEPENDENT = "independent inputs, and labels given in the order of the plan or to all of it"
+_TOGETHER = "without an interval, as inputs belong together, and the one that there is takes them for independent"
 _LEAST = 2
 """Labels that each stratum needs."""
 
@@ -31,30 +33,26 @@ def estimated_accuracy(plan: Finding, labels: Mapping[str, str], *, confidence: 
 
     Unbiased where all inputs of the plan are labelled, or those that come first in it.
     """
-    table, classes = _table(plan), [str(name) for name in plan.arrays["classes"].tolist()]
-    ids, predicted, stratum = (table[name].to_pylist() for name in ("id", "prediction", "stratum"))
-    places = [place for place, name in enumerate(ids) if name in labels]
-    right = np.array(
-        [_class(labels[ids[place]], ids[place], classes) == predicted[place] for place in places], dtype=bool
-    )
+    _table(plan)  # refuses what is no plan
     population = plan.arrays["stratum_inputs"]
-    own = np.array([stratum[place] for place in places], dtype=np.int64)
-    counted, correct = (np.bincount(own, weights, len(population)).astype(np.int64) for weights in (None, right))
+    counted, correct = _by_stratum(plan, labels, len(population))
+    wanted = plan.arrays["stratum_labels"]
     short = np.flatnonzero(counted < np.minimum(_LEAST, population))
     if len(short):
         raise DataError(
-            f"{len(places)} of {len(ids)} inputs have a label, and stratum {short[0]} has {counted[short[0]]}: label "
-            f"on, in the order of the plan, until every stratum has {_LEAST}"
+            f"{counted.sum()} of {wanted.sum()} inputs have a label, and stratum {short[0]} has {counted[short[0]]}: "
+            f"label on, in the order of the plan, until every stratum has {_LEAST}"
         )
     value, ends = stratified_share(population, counted, correct, confidence=confidence)
     low, high = wilson_interval(correct, counted, confidence=confidence)
+    alike = _random_labels(float(value), float(ends.high - ends.low), int(population.sum()), confidence)
     numbers = {
-        "accuracy": interval_estimate(float(value), ends, confidence=confidence),
-        "labels": Estimate(len(places)),
-        "missing": Estimate(len(ids) - len(places)),
-        "random_labels": Estimate(
-            _random_labels(float(value), float(ends.high - ends.low), population.sum(), confidence)
-        ),
+        "accuracy": Estimate(float(value), about=_TOGETHER)
+        if sample_groups(plan)
+        else interval_estimate(float(value), ends, confidence=confidence),
+        "labels": Estimate(int(counted.sum())),
+        "missing": Estimate(int((wanted - counted).sum())),
+        "random_labels": Estimate(alike),
         "average_confidence": Estimate(plan.summary["average_confidence"].value),
         "inputs": Estimate(int(population.sum())),
         "assumes": Estimate(_INDEPENDENT),
@@ -66,12 +64,17 @@ def estimated_accuracy(plan: Finding, labels: Mapping[str, str], *, confidence: 
         summary=ESTIMATED_ACCURACY.described(numbers),
         table=table_of({**columns, "accuracy": correct / counted, "low": low, "high": high}),
         outputs=ESTIMATED_ACCURACY,
-        provenance={
-            "plan": plan.digest,
-            "data": plan.provenance.get("data"),
-            "subject": plan.provenance.get("subject"),
-        },
+        provenance={"plan": plan.digest, **{key: plan.provenance.get(key) for key in ("data", "subject")}},
     )
+
+
+def _by_stratum(plan: Finding, labels: Mapping[str, str], strata: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many labels each stratum has, and of how many the model's prediction is the same."""
+    table, classes = _table(plan), [str(name) for name in plan.arrays["classes"].tolist()]
+    rows = zip(*(table[name].to_pylist() for name in ("id", "prediction", "stratum")), strict=True)
+    told = [(stratum, _class(labels[name], name, classes) == said) for name, said, stratum in rows if name in labels]
+    own, right = (np.array([row[part] for row in told], dtype=np.int64) for part in (0, 1))
+    return np.bincount(own, minlength=strata), np.bincount(own, right, strata).astype(np.int64)
 
 
 def _random_labels(value: float, width: float, population: int, confidence: float) -> int:

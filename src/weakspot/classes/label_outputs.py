@@ -89,5 +89,9 @@ ESTIMATED_ACCURACY = Outputs(
             caption="Accuracy by stratum, the surest inputs first, with 95 % intervals of each alone.",
         )
     ],
-    headlines=[Headline("By {labels} labels, {accuracy} of the {inputs} inputs are predicted correctly.", rank=20)],
+    headlines=[
+        Headline(
+            "By {labels} labels, {accuracy} of the {inputs} inputs are predicted correctly.", rank=20, further=True
+        )
+    ],
 )

@@ -60,10 +60,11 @@ def drawn(stratum: Places, taken: Places, keys: NDArray[np.uint64]) -> Places:
 def average_thresholded_confidence(confidence: Floats, known: Floats, correct: NDArray[np.bool_]) -> float:
     """Share of the inputs above the confidence above which as many known inputs lie as are correct (Garg et al. 2022).
 
-    confidence: of the inputs without labels. known, correct: of labelled ones.
+    confidence: of the inputs without labels.
+    known, correct: of labelled ones.
 
     >>> known, correct = np.array([0.5, 0.6, 0.8, 0.9]), np.array([False, True, True, True])
-    >>> average_thresholded_confidence(np.array([0.55, 0.65, 0.7, 0.95]), known, correct)
+    >>> average_thresholded_confidence(np.array([0.45, 0.65, 0.7, 0.95]), known, correct)
     0.75
     """
     wrong = int((~correct).sum())

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weakspot.classes import finding_outputs as declared
-from weakspot.classes import label_outputs
+from weakspot.classes import gap_outputs, label_outputs
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import number, roughly
@@ -18,7 +18,12 @@ def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
     tables = {finding.name.partition("-")[0]: finding for finding in reversed(findings) if finding.table is not None}
     pairs = tables.get("classes.class_pairs") or tables.get("classes.output_pairs")
     groups = tables.get("classes.group_fairness")
-    candidates = (None if pairs is None else _pair(pairs, task), None if groups is None else _group(groups))
+    gaps = tables.get("classes.group_gaps")
+    candidates = (
+        None if pairs is None else _pair(pairs, task),
+        None if groups is None else _group(groups),
+        None if gaps is None else _gap(gaps),
+    )
     return [one for one in candidates if one is not None]
 
 
@@ -88,6 +93,22 @@ def _group(finding: Finding) -> WorstFinding | None:
     )
 
 
+def _gap(finding: Finding) -> WorstFinding | None:
+    """The surest gap in accuracy, or else the surest of a class."""
+    rows = sorted((row for row in _rows(finding) if row["sure"]), key=lambda row: bool(row["class"]))
+    if not rows:
+        return None
+    row, total = rows[0], finding.provenance.get("samples")
+    of_class = f" of “{row['class']}”" if row["class"] else ""
+    interval = f"simultaneous interval {roughly(row['low'])} to {roughly(row['high'])}"
+    return WorstFinding(
+        title=f"{row['measure'].capitalize()}{of_class} is worse where {row['group']}",
+        text=f"{roughly(row['rate'])}, elsewhere {roughly(row['rate_of_others'])}; {interval} of the gap.",
+        finding=finding.name,
+        share=row["gap"] * row["images"] / total if isinstance(total, int) and total else 0.0,
+    )
+
+
 ROOM = Room(
     "classes",
     findings={
@@ -98,6 +119,7 @@ ROOM = Room(
         "classes.class_coverage": declared.CLASS_COVERAGE,
         "classes.class_ranges": declared.CLASS_RANGES,
         "classes.class_criteria": declared.CLASS_CRITERIA,
+        "classes.group_gaps": gap_outputs.GROUP_GAPS,
         "classes.known_confidence": label_outputs.KNOWN_CONFIDENCE,
         "classes.label_plan": label_outputs.LABEL_PLAN,
         "classes.estimated_accuracy": label_outputs.ESTIMATED_ACCURACY,

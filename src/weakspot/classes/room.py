@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weakspot.classes.coverage_probes import ClassCoverage, ClassCriteria
+from weakspot.classes.gap_probes import GroupGaps, gap_options
 from weakspot.classes.group_probes import GroupFairness
 from weakspot.classes.label_probes import plan_steps
 from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
@@ -20,7 +21,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     """The pairs of classes; on request groups of images, a list of images to label, and coverage per class.
 
     by: "neurons", the default, or "outputs", to rank pairs by the outputs alone, for which a black box will do.
-    groups: a column of the metadata, to compare accuracy between its groups.
+    groups: a column of the metadata, to compare accuracy between its groups; or several, [sex, age], or options
+        {columns: [sex, age], depth: 2, least: 30}: gaps of groups by these columns alone and together.
     select: {from: SPLIT, budget: N}: list images of a split, such as "pool", that are predicted as a class of a
         confused pair, the likeliest mistakes first; without a budget all of them.
     estimate: {from: SPLIT, labels: N}: choose N inputs of a split to label, to know the accuracy on all of them;
@@ -39,7 +41,10 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     separation, estimate = pair_options.pop("separation", False), pair_options.pop("estimate", None)
     pairs = Step.of(_ranking(pair_options.pop("by", "neurons")), **pair_options)
     asked = [pairs]
-    if groups is not None:
+    gaps = None if groups is None else gap_options(groups)
+    if gaps is not None:
+        asked.append(Step.of(GroupGaps, **gaps))
+    elif groups is not None:
         asked.append(Step.of(GroupFairness, groups=groups, **_taken_over(pairs, *SHARED)))
     if select is not None:
         selection = read_selection(select, of="classes")

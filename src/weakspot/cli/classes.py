@@ -46,6 +46,8 @@ def label(
     finding = estimated_accuracy(plan, known)
     with opened.locked():
         opened.save(finding)
+        manifest = opened.manifest()
+        opened.describe(subject=manifest["subject"], data=manifest["data"], asked=[finding.name])
     if as_json:
         typer.echo(json.dumps(finding_entry(finding), indent=1))
     elif not quiet:

@@ -98,11 +98,16 @@ class GuardSettings:
     seed: int = 0
 
 
-def parts(ids: Sequence[str], seed: int) -> NDArray[np.intp]:
-    """0 for the reference, 1 for what is learnt from, 2 for where thresholds are set; by the ids alone."""
-    place = np.empty(len(ids))
-    place[np.argsort(draw_keys(ids, seed), kind="stable")] = (np.arange(len(ids)) + 0.5) / len(ids)
-    return np.searchsorted(PARTS, place)
+def parts(names: Sequence[str], seed: int) -> NDArray[np.intp]:
+    """0 for the reference, 1 for what is learnt from, 2 for where thresholds are set; by the names alone.
+
+    names: the ids, or what the inputs belong to: those of one name stay together.
+    """
+    place = np.empty(len(names))
+    place[np.argsort(draw_keys(names, seed), kind="stable")] = (np.arange(len(names)) + 0.5) / len(names)
+    _, number = np.unique(np.asarray(names), return_inverse=True)
+    middle = np.bincount(number, place) / np.bincount(number)
+    return np.searchsorted(PARTS, middle[number])
 
 
 @dataclass(frozen=True)
@@ -120,9 +125,17 @@ class FittedGuard:
     levels: Mapping[str, Floats]
 
 
-def fit_guard(inputs: GuardInputs, targets: NDArray[np.int64], settings: GuardSettings) -> FittedGuard:
-    """Fit a guard on inputs and their targets, the numbers of their classes."""
-    part = parts(inputs.ids.tolist(), settings.seed)
+def fit_guard(
+    inputs: GuardInputs,
+    targets: NDArray[np.int64],
+    settings: GuardSettings,
+    belongs: NDArray[np.str_] | None = None,
+) -> FittedGuard:
+    """Fit a guard on inputs and their targets, the numbers of their classes.
+
+    belongs: what each input belongs to, such as a film, where some belong together.
+    """
+    part = parts((inputs.ids if belongs is None else belongs).tolist(), settings.seed)
     sizes = np.bincount(part, minlength=3)
     if sizes.min() < settings.least:
         least = int(np.ceil(settings.least / np.diff([0, *PARTS, 1]).min()))

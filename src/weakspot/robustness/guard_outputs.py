@@ -126,12 +126,13 @@ GUARD_EVALUATION = Outputs(
     ],
     headlines=[
         Headline(
-            "The guard flags {recall} of the incorrect and {false_alarms} of the correct predictions; of those it lets "
-            "pass, {risk} are incorrect.",
+            "The guard tells incorrect from correct predictions with an AUROC of {auroc}, confidence alone with one of "
+            "{max_softmax_auroc}.",
             rank=4,
         ),
         Headline(
-            "Its AUROC for incorrect predictions is {auroc}; that of confidence alone is {max_softmax_auroc}.",
+            "A guard flags {recall} of the incorrect and {false_alarms} of the correct predictions; of those it lets "
+            "pass, {risk} are incorrect.",
             rank=5,
             further=True,
         ),

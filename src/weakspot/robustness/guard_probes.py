@@ -129,7 +129,13 @@ class PredictionGuard(GuardRows):
         rows, inputs = self._seen()
         counted = {"inputs": Estimate(len(inputs))}
         try:
-            fitted = fit_guard(inputs, np.asarray(rows["target"])[inputs.order], self._settings(rows))
+            belongs = self.setting.groups_of(rows.ids)
+            fitted = fit_guard(
+                inputs,
+                np.asarray(rows["target"])[inputs.order],
+                self._settings(rows),
+                None if belongs is None else belongs[inputs.order],
+            )
         except NoGuardError as none:
             return self.finding(summary={"guard": Estimate(None, about=str(none)), **counted})
         table, flagged = method_rows(fitted, self._point)
