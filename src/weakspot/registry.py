@@ -22,8 +22,9 @@ BUILT_IN = {
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
-    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips",
-    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria",
+    "DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects WeakStrips",
+    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness PixelConfusion ClassCoverage "
+    "ClassRanges ClassCriteria",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",

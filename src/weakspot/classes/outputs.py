@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weakspot.classes import finding_outputs as declared
+from weakspot.classes.pixel_outputs import PIXEL_CONFUSION
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import number, roughly
@@ -97,6 +98,7 @@ ROOM = Room(
         "classes.class_coverage": declared.CLASS_COVERAGE,
         "classes.class_ranges": declared.CLASS_RANGES,
         "classes.class_criteria": declared.CLASS_CRITERIA,
+        "classes.pixel_confusion": PIXEL_CONFUSION,
     },
     worst=worst,
     pages=(

@@ -45,8 +45,9 @@ _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "robustness": (
         {"neighbours": {"rotate": 15, "shift": 2}},
         {"neighbours": {"brightness": 0.2, "noise": 0.05}, "tolerance": 3},
+        {"neighbours": {"brightness": 0.2, "noise": 0.05}, "least_iou": 0.75},
     ),
-    "classes": ({}, {"by": "outputs"}),
+    "classes": ({}, {"by": "outputs"}, {"by": "pixels"}),
     "causes": ({"select": {"from": "pool"}}, {}),
     "lesions": ({},),
     "pictures": ({"size": 64},),

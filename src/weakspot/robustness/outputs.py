@@ -7,6 +7,7 @@ from weakspot.core.finding import Finding, Picture
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
 from weakspot.robustness import finding_outputs as declared
+from weakspot.robustness.segmentation_outputs import NEIGHBOUR_SEGMENTATION
 
 _PICTURES = 2
 _TOO_OFTEN = "small variations are predicted incorrectly too often"
@@ -87,6 +88,7 @@ ROOM = Room(
     findings={
         "robustness.neighbour_accuracy": declared.NEIGHBOUR_ACCURACY,
         "robustness.neighbour_tolerance": declared.NEIGHBOUR_TOLERANCE,
+        "robustness.neighbour_segmentation": NEIGHBOUR_SEGMENTATION,
         "robustness.squared_error": declared.SQUARED_ERROR,
         "robustness.weak_places": declared.WEAK_PLACES,
         "robustness.class_robustness": declared.CLASS_ROBUSTNESS,

@@ -13,10 +13,11 @@ from weakspot.looks import variation
 from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
 from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
+from weakspot.robustness.segmentation_probes import NeighbourSegmentation
 
 SHARED = ("variation", "looks", "threshold", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
-ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "detector", "select")
+ROOM_OPTIONS = ("neighbours", "tolerance", "least_iou", "analysis", "detector", "select")
 """Options of the room itself."""
 
 
@@ -25,6 +26,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
 
     neighbours: how neighbours may differ, such as {rotate: 30, shift: 3}.
     tolerance: for a regression: how many times the training data's mean squared error still counts as correct.
+    least_iou: for a segmentation: below which mean IoU of its neighbours an input is weak; the other options are then
+        those of `NeighbourSegmentation`, and neighbours move nothing.
     analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
     detector: true, or options of `WeakDetector`: train a detector on the training data, evaluate it on the test data.
     select: {from: SPLIT, budget: N}: list the inputs of a split without labels, such as "pool", that the detector takes
@@ -34,6 +37,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     >>> [step.probe.__name__ for step in steps({"neighbours": {"rotate": 10}, "detector": True})]
     ['NeighbourAccuracy', 'DetectorEvaluation']
     """
+    if "least_iou" in options:
+        return [_segmentation(dict(options))]
     accuracy_options = dict(options)
     _check_known(accuracy_options, NeighbourAccuracy, of="robustness", beside=ROOM_OPTIONS)
     if "neighbours" in accuracy_options:
@@ -54,6 +59,13 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
             selection = read_selection(select, of="robustness")
             asked.append(_detector_step(WeakInputs, selection.split, trained, budget=selection.budget))
     return asked
+
+
+def _segmentation(options: dict[str, Any]) -> Step:
+    _check_known(options, NeighbourSegmentation, of="robustness of a segmentation", beside=("neighbours",))
+    if "neighbours" in options:
+        options["variation"] = variation(options.pop("neighbours"))
+    return Step.of(NeighbourSegmentation, **options)
 
 
 def _analysis_steps(accuracy: Step, shared: Mapping[str, Any]) -> list[Step]:
