@@ -85,7 +85,7 @@ PAPERS := steering_nets importance_nets importance importance_neurons importance
 	classes_oracles classes classes_trained causes causes_retraining causes_kinds \
 	lesions_ms_checks lesions_ms lesions_lgg lesions_figure prose
 
-papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts go on where they stopped
+papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts resume
 	for script in $(PAPERS); do $(BIN)/python benchmarks/papers/$$script.py || exit 1; done
 
 clean: ## remove the environment and everything that was built

@@ -1,4 +1,4 @@
-"""Which pixels speak for a digit, and what speaks for it rather than for its closest rival?
+"""Which pixels speak for a digit, and what speaks for it rather than for the next likely digit?
 
 Trains a small residual network on scikit-learn's 8×8 digits in a few seconds, prints the conservation table, and
 draws the relevance of the predicted class and of the contrast with the runner-up.

@@ -1,13 +1,16 @@
-"""Which inputs are predicted correctly only by luck? Weak digits, a detector that finds them, and a run-time monitor.
+"""Which inputs are predicted correctly only by luck? Weak digits, a detector, a run-time monitor, and a guard.
 
 python examples/robustness.py
 """
 
 import numpy as np
+import torch
 
 from weakspot import Plan, Run, Subject
+from weakspot.core.source import Subset
 from weakspot.data import digits
-from weakspot.robustness import RuntimeMonitor
+from weakspot.robustness import RuntimeMonitor, guarded_model
+from weakspot.robustness.guard_runtime import VERDICTS
 from weakspot.robustness.room import steps
 
 ASKED = {
@@ -15,13 +18,17 @@ ASKED = {
     "looks": 24,
     "analysis": True,
     "detector": {"sample": 400, "queries": 10, "epochs": 15},
+    "guard": {"false_alarms": 0.05},
 }
 
 
 def main() -> None:
     subject = Subject(digits.model(), classes=digits.CLASSES, scores="logits", bounds=digits.BOUNDS)
     run = Run.create("runs/robustness")
-    Plan.of(steps(ASKED)).run(subject, {"train": digits.train(), "test": digits.test()}, run)
+    held_out = digits.test()
+    validation, test = (Subset.named(held_out, list(held_out.ids)[first::2]) for first in (0, 1))
+    data = {"train": digits.train(), "validation": validation, "test": test}
+    Plan.of(steps(ASKED)).run(subject, data, run)
 
     accuracy = run["robustness.neighbour_accuracy"]
     for name, estimate in accuracy.summary.items():
@@ -35,6 +42,11 @@ def main() -> None:
     print("detectors of weak inputs, and baselines:")
     for row in run["robustness.detector_evaluation"].table.to_pylist():
         print(f"  {row['method']:12} F1 {row['f1']:.2f}, AUROC {row['auroc']:.2f}  ({row['about']})")
+
+    guard = run["robustness.guard_evaluation"].summary
+    print(f"a guard's AUROC for incorrect predictions: {guard['auroc']}; of confidence: {guard['max_softmax_auroc']}")
+    black = guarded_model(run, subject)(torch.zeros(1, 1, 8, 8))
+    print(f"an image that is all black is {VERDICTS[int(black.verdict)]}")
 
     with RuntimeMonitor.load(run, subject) as monitor:
         result = monitor(digits.test().read(np.arange(5)).inputs)

@@ -19,7 +19,7 @@ SPOILING = {
     "move": ("os.chdir('/')", "the working directory is '/'"),
     "export": ("os.environ['LEFT'] = '1'", "$LEFT is '1', was None"),
     "unset": ("del os.environ['PATH']", "$PATH is None"),
-    "signal": ("signal.signal(signal.SIGINT, signal.SIG_IGN)", "the handler of SIGINT is <Handlers.SIG_IGN"),
+    "signal": ("signal.signal(signal.SIGINT, print)", "the handler of SIGINT is <built-in function print"),
     "gradients": ("torch.set_grad_enabled(False)", "torch's gradients is False, was True"),
     "thread": ("threading.Thread(target=END.wait, name='late').start()", "the thread 'late', which still runs"),
     "process": ("KEPT.append(subprocess.Popen(['sleep', '600']))", ": sleep 600"),

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
-ROOMS = {"coverage", "robustness", "classes", "causes", "lesions"}
+ROOMS = {"performance", "coverage", "robustness", "classes", "causes", "lesions"}
 TORCH_FREE = {
     f"weakspot.core.{name}"
     for name in (
         "finding", "run", "errors", "digest", "files", "guarded_open", "guarded_table", "index_checks", "outputs",
-        "figures", "sealed", "templates", "room", "locks",
+        "figures", "sealed", "templates", "room", "locks", "groups", "environment",
     )
 }  # fmt: skip
 SHARED = {"lazy", "rooms", "formatting"}
@@ -26,6 +26,7 @@ JUDGES = {
     "estimates": {"statistics"},
     "upgrades": {"rooms"},
     "yaml_file": set(),
+    "sharing": set(),
     "report": {"statistics"},
     "compare": {"statistics"},
     "gate": {"statistics", "compare", "yaml_file"},
@@ -95,7 +96,8 @@ def may_import(module):
     """Which packages of weakspot a module may import; None for all."""
     room = package(module)
     if room == "core" or room == "":
-        return {"core", "kernels"} if room else set(SHARED)
+        statistics = ["statistics"] if module == "weakspot.core.grouping" else []
+        return {"core", "kernels", *statistics} if room else set(SHARED)
     if room == "kernels":
         return {"kernels"}
     if room == "statistics":
@@ -112,6 +114,9 @@ def may_import(module):
         below = {"core", "relevance", "looks", "data", "attacks", "repair", "statistics", "estimates", "slices"}
         above = ("viewer", "report") if module.endswith("pages") else ()
         return {*below, *SHARED, "heat_pictures", "kernels", room, *above}
+    if room == "integrations":
+        below = {"core", "data", "relevance", "looks", "statistics", "estimates", "asking", "registry"}
+        return {*below, *SHARED, "report", "compare", "gate", room}
     if room in JUDGES:
         return {room, *JUDGES[room], *(SHARED if room not in SHARED else ())}
     return None
@@ -128,6 +133,38 @@ def test_weakspots_own_imports_keep_to_the_table(module):
         if allowed is not None and name not in extra:
             parents = {f"weakspot.{part}" for part in ("core", "data")} if package(module) in JUDGES else set()
             assert package(name) in allowed or name in parents, f"{module} must not import {name}"
+
+
+def written_table():
+    """What docs/architecture.md lets each package import: by package, the names in its row; None for all."""
+    rows, same = {}, set()
+    section = (
+        (SOURCE.parent / "docs" / "architecture.md").read_text(encoding="utf-8").split("## Who may import whom")[1]
+    )
+    for line in section.split("## ")[0].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 2 or "`" not in line:
+            continue
+        packages, named = (set(re.findall(r"`([\w.]+)`", cell)) for cell in cells)
+        if cells[1].startswith("the same"):
+            named |= same
+        else:
+            same = named
+        for name in packages - {"outputs", "pages"}:
+            rows[name] = None if cells[1].startswith("every") else named
+    return rows
+
+
+def test_the_table_of_the_architecture_says_the_same():
+    rows, packages = written_table(), {package(name) for name in MODULES} - {"", "_version"}
+    assert packages <= rows.keys()
+    for name in packages - SHARED:
+        allowed = may_import(f"weakspot.{name}.some" if name not in JUDGES else f"weakspot.{name}")
+        assert (rows[name] is None) == (allowed is None), name
+        missing = (allowed or set()) - {name} - SHARED - (rows[name] or set())
+        assert not missing, f"the table does not let {name} import {missing}"
+        wrong = {package(f"weakspot.{one}") for one in rows[name] or ()} & packages - (allowed or set())
+        assert wrong <= {"core", "data"}, f"the table lets {name} import {wrong}"
 
 
 def test_registry_laws_and_asking_may_import_everything_but_cli():
@@ -228,3 +265,10 @@ def test_the_walk_sees_what_there_is():
 )
 def test_how_imports_are_found(text, expected):
     assert set(imports(ast.parse(text))) == expected
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if package(name) == "integrations"])
+def test_adapters_import_other_tools_only_where_they_are_needed(module):
+    assert foreign(imported(module)) <= {"numpy", "torch", "pyarrow", "PIL"}
+    others = [name for name in MODULES if package(name) != "integrations"]
+    assert not [name for name in others if module in imported(name)]

@@ -15,7 +15,7 @@ from causes_cases import Case, chosen
 from measuring import machine
 
 from weakspot import Finding
-from weakspot.repair import Labelled, Recipe, RetrainingData, run_experiment
+from weakspot.repair import ExperimentDesign, Labelled, Recipe, RetrainingData, run_experiment
 from weakspot.repair.experiment import METHODS
 from weakspot.repair.retraining_finding import MethodScores, retraining_finding
 
@@ -79,10 +79,8 @@ class Repeats:
             made = run_experiment(
                 self.case.subject,
                 self.unsafe.data(self.case, test),
+                ExperimentDesign(1, METHODS[1:], validation=0.0),
                 recipe=Recipe(seed=repeat),
-                repeats=1,
-                methods=METHODS[1:],
-                validation=0.0,
                 checkpoints=self.trainings,  # the second test set finds the same models trained
             )
             kept |= {f"{test} {name}": values for name, values in made.finding.arrays.items() if name != "id"}

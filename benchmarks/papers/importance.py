@@ -13,7 +13,8 @@ does not have: more images of the same kind raise coverage, too, and that is wha
 
 The paper does not say whether neurons are chosen, and inputs counted, over all classes or class by class: both are
 given (`classes`; "apart": neurons and test inputs by true class, clusters over all training inputs, mean of the
-classes). Nor does it say which layers the other criteria see: all, and the subject layer alone.
+classes). Nor does it say which layers the other criteria see: all, before their activation, and the subject layer
+alone, after its activation.
 """
 
 import csv
@@ -117,10 +118,10 @@ def importance(one: Case, name: str, split: str) -> Iterator[Asked]:
 def others(one: Case, name: str, split: str) -> Iterator[Asked]:
     """The criteria that importance-driven coverage is compared with."""
     for scope, layers in {"all": "all", "subject": one.layer}.items():
-        about = {"layers": scope, "neurons": "", "classes": ""}
-        yield Asked(Step.of(NeuronCoverage, split=split, layers=layers), about, {"NC": "coverage"})
-        yield Asked(Step.of(KMultisection, split=split, layers=layers), about, OF_SECTIONS)
-        yield Asked(Step.of(TopNeurons, split=split, layers=layers), about, {"TKNC": "coverage"})
+        about, own = {"layers": scope, "neurons": "", "classes": ""}, {"layers": layers, "side": "output"}
+        yield Asked(Step.of(NeuronCoverage, split=split, **own), about, {"NC": "coverage"})
+        yield Asked(Step.of(KMultisection, split=split, **own), about, OF_SECTIONS)
+        yield Asked(Step.of(TopNeurons, split=split, **own), about, {"TKNC": "coverage"})
     about = {"layers": "subject", "neurons": "", "classes": ""}
     surprise = {"LSC": LikelihoodSurpriseCoverage, "DSC": DistanceSurpriseCoverage}
     for criterion, probe in surprise.items():

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import read_rows
 
 from weakspot.formatting import percent
-from weakspot.lesions.lesion_model import METHODS
+from weakspot.lesions.methods import PAPER_METHODS as METHODS
 from weakspot.report.figures import curves
 
 HERE = Path(__file__).resolve().parent

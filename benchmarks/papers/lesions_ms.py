@@ -28,8 +28,8 @@ from measuring import machine, write
 
 from weakspot import ExecutionOptions, Finding, Subject, examine
 from weakspot.lesions.analysis import scored_fold
-from weakspot.lesions.lesion_model import METHODS
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.methods import PAPER_METHODS as METHODS
 from weakspot.lesions.metrics_evaluation import accuracy_confidence
 from weakspot.lesions.probes import Lesions
 

@@ -24,13 +24,14 @@ from weakspot import Finding
 from weakspot.lesions.analysis import GRID, mean_curve, scored_fold, scores_finding
 from weakspot.lesions.baselines import DIRECT, METASEG
 from weakspot.lesions.gcn import Learning, LesionGraph, train_gcn
-from weakspot.lesions.lesion_model import METHODS, fit_lesion_model, uncertainties
+from weakspot.lesions.lesion_model import fit_lesion_model, uncertainties
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.methods import PAPER_METHODS as METHODS
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, accuracy_confidence, evaluate
 from weakspot.statistics.intervals import Interval, percentile_interval
 
 GRAPHS = ("gcn_classification", "gcn_regression")
-RIVALS = tuple(method for method in METHODS if method not in GRAPHS)
+BASELINES = tuple(method for method in METHODS if method not in GRAPHS)
 EXTRA = ("no_edges", "node_means")
 """Beyond the protocol, to see what the graph adds: its network without edges, and logistic regression on node means."""
 VALIDATION = "areas on the lesions learnt from"
@@ -51,7 +52,7 @@ def fit_and_score(
     five times more. Each Finding also holds every method's area on the lesions learnt from, and the scores of `EXTRA`.
     """
     learning = Learning(epochs=epochs, seed=seed, device=device)
-    model, _ = fit_lesion_model(learnt, learnt.case, method="metaseg_classification", learning=learning)
+    model = fit_lesion_model(learnt, learnt.case, method="metaseg_classification", learning=learning).model
     wrong = learnt.false_positive
     known = {name: accuracy_confidence(own, wrong).area for name, own in uncertainties(model.scores(learnt)).items()}
     others = [without_edges(learnt, learning), node_means(learnt)] if extra else []
@@ -139,7 +140,7 @@ class OverSeeds:
         return float(np.mean([own.spearman[method] for own in self.seeds]))
 
     def best_baseline(self) -> str:
-        return max(RIVALS, key=self.area)
+        return max(BASELINES, key=self.area)
 
     def curve(self, method: str) -> np.ndarray:
         return np.mean([mean_curve(folds, method) for folds in self.folds], axis=0)
@@ -157,14 +158,14 @@ def method_rows(study: OverSeeds) -> list[dict[str, Any]]:
 
 
 def difference_rows(study: OverSeeds, chosen: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Graph networks less rivals: over seeds, over resampled patients, fold by fold, with an interval over the folds.
+    """Graph networks less baselines: over seeds, over resampled patients, fold by fold, an interval over the folds.
 
-    chosen: why a rival is compared with, and which one it is.
+    chosen: why a baseline is compared with, and which one it is.
     """
     return [
-        {"graph": graph, "rival": rival, "chosen": reason, **difference(study, graph, rival)}
+        {"graph": graph, "baseline": baseline, "chosen": reason, **difference(study, graph, baseline)}
         for graph in GRAPHS
-        for reason, rival in chosen.items()
+        for reason, baseline in chosen.items()
     ]
 
 
@@ -205,10 +206,10 @@ def curve_rows(study: OverSeeds, *, every: int = 5) -> list[dict[str, Any]]:
     ]
 
 
-def rival_on_validation(scored: Sequence[Finding]) -> str:
-    """The rival with the largest mean area on the lesions that the models learnt from."""
+def baseline_on_validation(scored: Sequence[Finding]) -> str:
+    """The baseline with the largest mean area on the lesions that the models learnt from."""
     areas = [finding.provenance[VALIDATION] for finding in scored]
-    return max(RIVALS, key=lambda rival: float(np.mean([own[rival] for own in areas])))
+    return max(BASELINES, key=lambda baseline: float(np.mean([own[baseline] for own in areas])))
 
 
 def distinct_places(scored: Finding, *, apart: float = 5.0) -> int:
@@ -246,11 +247,11 @@ def write_studies(stem: Path, studies: Sequence[tuple[Mapping[str, Any], Sequenc
         told = {**known, "model_seeds": len(scored)}
         study = OverSeeds.of([[fold_of(finding) for finding in folds] for folds in scored])
         extra = {name: name for name in EXTRA if name in study.methods}
-        rivals = {"best on test": study.best_baseline(), "best on validation": rival_on_validation(scored[0])}
+        baselines = {"best on test": study.best_baseline(), "best on validation": baseline_on_validation(scored[0])}
         found = {
             "": method_rows(study),
             "_folds": fold_rows(scored[0]),
-            "_differences": difference_rows(study, {**rivals, "size": "size", **extra}),
+            "_differences": difference_rows(study, {**baselines, "size": "size", **extra}),
             "_claims": claim_rows(study),
             "_curves": curve_rows(study),
         }

@@ -85,7 +85,7 @@ def retraining() -> Iterator[Sentence]:
 
 
 def lesions() -> Iterator[Sentence]:
-    """The graph network less its best rival."""
+    """The graph network less its best baseline."""
     ms = {"chosen": "best on test", "learnt_from": "unseen brains"}
     lgg = {"chosen": "best on test", "learnt_from": "all folds"}
     graphs = ("gcn_classification", "gcn_regression")

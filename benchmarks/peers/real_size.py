@@ -1,53 +1,49 @@
 """Whole commands on networks and images of real size, against the bare passes that they ran.
 
-    python benchmarks/peers/real_size.py [--rooms coverage robustness classes all] [--nets resnet50 ...]
-                                         [--train 96] [--test 96] [--size 224] [--classes 100] [--device cuda]
+    python benchmarks/peers/real_size.py [--cells coverage:mobilenet_v3 classes:resnet50 …] [--train 96] [--test 96]
+                                         [--size 224] [--data array|jpeg] [--device cuda] [--profile FILE]
 
 Each cell is a process of its own. It runs `weakspot examine` with the default options of a room, once over a few inputs
 so that everything is imported, then over all of them; then it runs the model alone on as many inputs as often as the
-command did, in the same batches: forward, and forward and backward where relevance was asked for. Seconds of the
-command include loading the model and the data, and writing the Findings; memory is the peak of the process, with model
-and torch.
+command did, in the same batches: forward, and forward and backward where relevance was asked for. On a GPU the inputs
+of these bare passes lie there already. Seconds of the command include loading the model and the data, and writing the
+Findings; memory is the peak of the process, with model and torch, scratch is the largest Run with its shards.
+
+With `--data jpeg` the images are files, and beside the bare passes stands the bare decoding of as many.
 
 The networks come from torchvision where it is installed, else from timm. Their weights are random: batch norms are
 fitted to the images, and the last layer is scaled so that predictions spread over the classes. Labels are the
-predictions, a tenth of them changed. Bars: coverage at most 1.3 times its passes on two CPU cores, twice on a GPU.
+predictions, a tenth of them changed (`--changed`). Rows are written one by one; `plan` adds what `weakspot plan` says
+and takes.
 """
 
 import argparse
-import importlib
+import cProfile
+import io
 import json
 import os
+import pstats
 import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-import warnings
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from contextlib import redirect_stdout
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
 from measuring import machine, read_rows, write_rows
-from torch import Tensor, nn
+from real_size_case import LIBRARY, NETS, PASSES, SMALL, plain_net, prepared, write_case
+from torch import nn
 
 import weakspot
+from weakspot.core import replay
 
 HERE = Path(__file__).resolve().parent
-NETS = {
-    "mobilenet_v3": ("mobilenet_v3_large", "mobilenetv3_large_100"),
-    "efficientnet": ("efficientnet_b0", "efficientnet_lite0"),
-    "resnet50": ("resnet50", "resnet50"),
-    "vit_b16": ("vit_b_16", "vit_base_patch16_224"),
-    "convnext_t": ("convnext_tiny", "convnext_tiny"),
-}
-"""Names in torchvision and in timm."""
-LIBRARY = "timm" if find_spec("torchvision") is None else "torchvision"
 ROOMS: dict[str, dict[str, Any]] = {
     "coverage": {"coverage": {}},
     "classes": {"classes": {}},
@@ -55,170 +51,148 @@ ROOMS: dict[str, dict[str, Any]] = {
     "causes": {"causes": {}},
 }
 ROOMS["all"] = {name: options for room in tuple(ROOMS.values()) for name, options in room.items()}
-CHANGED_LABELS = 0.1
-WARM_UP = 8
-PASSES: list[tuple[int, bool]] = []
-"""The passes of the model in this process: how many inputs, and whether a backward pass was prepared."""
+DEFAULT = [f"{room}:{net}" for net in ("mobilenet_v3", "efficientnet", "resnet50") for room in ("coverage", "classes")]
+WARM_UP = {"cpu": 8, "cuda": 512}
+SIZES = ("train", "test", "size", "classes", "changed", "data")
 
 
-class _Permissive(type):
-    def __getattr__(cls, name: str) -> str:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return name
+class Watch:
+    """The most bytes that a folder holds while this lasts, looked at five times a second."""
+
+    def __init__(self, folder: Path):
+        self._folder, self._end, self.most = folder, threading.Event(), 0
+
+    def __enter__(self) -> "Watch":
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._end.wait(0.2):
+            self.most = max(self.most, sum(_size(path) for path in self._folder.rglob("*")))
 
 
-class _EmptyModule(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Permissive(name, (), {"__module__": self.__name__})
-
-
-class _EmptyTorchvision:
-    """timm imports torchvision, which these networks do not use: where it is missing, empty modules stand in for it."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] == "torchvision" else None  # type: ignore[arg-type]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _EmptyModule(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        return None
-
-
-def plain_net(name: str, classes: int) -> nn.Module:
-    """The network with random weights."""
-    torch.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if LIBRARY == "torchvision":
-            made: nn.Module = getattr(importlib.import_module("torchvision.models"), NETS[name][0])(num_classes=classes)
-            return made
-        finder = _EmptyTorchvision()
-        sys.meta_path.append(finder)  # type: ignore[arg-type]
-        try:
-            made = importlib.import_module("timm").create_model(NETS[name][1], num_classes=classes, pretrained=False)
-        finally:
-            sys.meta_path.remove(finder)  # type: ignore[arg-type]
-        return made
-
-
-def counted_net(name: str, classes: int) -> nn.Module:
-    """The same; its passes are noted in `PASSES`."""
-    net = plain_net(name, classes)
-
-    def note(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if inputs and isinstance(inputs[0], Tensor) and inputs[0].device.type != "meta":
-            PASSES.append((len(inputs[0]), torch.is_grad_enabled()))
-
-    net.register_forward_pre_hook(note)
-    return net
-
-
-def fitted_state(name: str, images: Tensor, classes: int) -> tuple[dict[str, Tensor], np.ndarray]:
-    """Weights whose batch norms fit the images and whose predictions spread over the classes, and these predictions."""
-    net = plain_net(name, classes)
-    generator = torch.Generator().manual_seed(1)
-    norms = [module for module in net.modules() if isinstance(module, nn.BatchNorm2d)]
-    for norm in norms:
-        norm.momentum = None
-        nn.init.uniform_(norm.weight, 0.5, 1.5, generator=generator)
-        nn.init.normal_(norm.bias, 0.0, 0.2, generator=generator)
-    with torch.no_grad():
-        if norms:
-            net.train()
-            for batch in images[:64].split(32):
-                net(batch)
-        net.eval()
-        logits = torch.cat([net(batch) for batch in images.split(32)])
-        head = [module for module in net.modules() if isinstance(module, nn.Linear)][-1]
-        scale = 4 / logits.std(0).clamp_min(1e-12)
-        head.bias.copy_((head.bias - logits.mean(0)) * scale)
-        head.weight.mul_(scale[:, None])
-        predictions = ((logits - logits.mean(0)) * scale).argmax(1)
-    return net.state_dict(), predictions.numpy()
-
-
-def random_images(count: int, size: int) -> np.ndarray:
-    """Coarse random patterns with noise, bytes, (images, 3, size, size)."""
-    generator = np.random.default_rng(0)
-    cell = -(-size // 8)
-    coarse = generator.integers(0, 200, (count, 3, 8, 8), dtype=np.uint8)
-    images = coarse.repeat(cell, axis=2).repeat(cell, axis=3)[:, :, :size, :size]
-    return images + generator.integers(0, 56, images.shape, dtype=np.uint8)
-
-
-def write_case(folder: Path, options: argparse.Namespace) -> np.ndarray:
-    """The model, the data and a `weakspot.yaml` that asks one room with its default options."""
-    images = random_images(options.train + options.test, options.size)
-    state, predictions = fitted_state(options.net, torch.from_numpy(images).float() / 255 * 4 - 2, options.classes)
-    torch.save(state, folder / "net.pt")
-    generator = np.random.default_rng(2)
-    moved = generator.integers(1, options.classes, len(images)) * (generator.random(len(images)) < CHANGED_LABELS)
-    labels = (predictions + moved) % options.classes
-    for split, part in {"train": slice(options.train), "test": slice(options.train, None)}.items():
-        np.save(folder / f"{split}.npy", images[part])
-        np.save(folder / f"{split}_labels.npy", labels[part])
-    (folder / "nets.py").write_text(
-        f"import real_size\n\n\ndef net():\n    return real_size.counted_net({options.net!r}, {options.classes})\n"
-    )
-    config = {
-        "subject": {
-            "model": "nets:net", "weights": "net.pt", "classes": options.classes, "scores": "logits",
-            "preprocess": {"scale": 1, "mean": 0.5, "std": 0.25}, "device": options.device,
-        },
-        "data": {split: {"path": f"{split}.npy", "targets": f"{split}_labels.npy"} for split in ("train", "test")},
-        "ask": ROOMS[options.room],
-    }  # fmt: skip
-    (folder / "weakspot.yaml").write_text(json.dumps(config))
-    return images
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def cell(options: argparse.Namespace) -> dict[str, Any]:
     """One command, measured in this process."""
     from weakspot.cli.main import app
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        images = write_case(folder, options)
+    folder = Path(options.folder)
+    sys.path.insert(0, str(folder))
+    count_replays()
 
-        def command(run: str, *more: str) -> None:
-            asked = ["examine", str(folder / "weakspot.yaml"), "--run", str(folder / run), "--quiet", *more]
-            app(asked, standalone_mode=False)
+    def command(run: Path, *more: str, name: str = "examine") -> None:
+        asked = [name, str(folder / "weakspot.yaml"), "--run", str(run), *more]
+        app([*asked, "--quiet"] if name == "examine" else asked, standalone_mode=False)
 
-        command("warm-up", "--limit", str(WARM_UP))
+    with tempfile.TemporaryDirectory(prefix="real-size-") as scratch:
+        runs = Path(scratch)
+        command(runs / "warm-up", "--limit", str(WARM_UP[options.device.partition(":")[0]]))
+        planned = plan_columns(lambda: command(runs / "planned", "--json", name="plan"), options)
         PASSES.clear()
-        wall, cpu = _seconds(lambda: command("run"), options.device)
+        with Watch(runs / "run") as watched:
+            wall, cpu = _seconds(lambda: command(runs / "run"), options.device)
         passes = list(PASSES)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        net = plain_net(options.net, options.classes).eval()
-        net.load_state_dict(torch.load(folder / "net.pt", weights_only=True))
-        bare, bare_cpu = _seconds(lambda: run_bare(net.to(options.device), images, passes), options.device)
+        if options.profile:
+            profile(lambda: command(runs / "profiled"), Path(options.profile), f"{options.room} {options.net}")
+    bare, bare_cpu = bare_seconds(folder, options, passes)
     return {
         "passes_forward": sum(count for count, grad in passes if not grad),
         "passes_backward": sum(count for count, grad in passes if grad),
         "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "peak_gb": round(peak, 2),
-        "bare_s": round(bare, 2), "bare_cpu_s": round(bare_cpu, 2), "ratio": round(wall / bare, 2),
-        "ratio_cpu": round(cpu / bare_cpu, 2),
+        "scratch_gb": round(watched.most / 2**30, 2), "bare_s": round(bare, 2), "bare_cpu_s": round(bare_cpu, 2),
+        "ratio": round(wall / bare, 2), "ratio_cpu": round(cpu / bare_cpu, 2), **planned,
+        "plan_ratio": round(planned["plan_says_s"] / wall, 2) if planned["plan_says_s"] else "",
     }  # fmt: skip
 
 
-def run_bare(net: nn.Module, images: np.ndarray, passes: list[tuple[int, bool]]) -> None:
+def count_replays() -> None:
+    """Note recorded passes too: no hook runs when they are replayed."""
+    replayed = replay._replay
+
+    def noted(recorded: Any, forward: Any, inputs: Any, recorder: Any) -> Any:
+        PASSES.append((len(inputs), False))
+        return replayed(recorded, forward, inputs, recorder)
+
+    replay._replay = noted
+
+
+def plan_columns(plan: Callable[[], None], options: argparse.Namespace) -> dict[str, Any]:
+    """What `weakspot plan` takes, and what it says that the examination will; nothing where it is not asked."""
+    if not options.plan:
+        return {"plan_s": "", "plan_says_s": ""}
+    told = io.StringIO()
+    with redirect_stdout(told):
+        taken, _ = _seconds(plan, options.device)
+    says = sum(entry["seconds"] for entry in json.loads(told.getvalue()))
+    return {"plan_s": round(taken, 2), "plan_says_s": round(says, 2)}
+
+
+def bare_seconds(folder: Path, options: argparse.Namespace, passes: list[tuple[int, bool]]) -> tuple[float, float]:
+    """Wall and processor seconds of the model alone, or of decoding alone where the images are files."""
+    images = np.concatenate([np.load(folder / f"{split}.npy", mmap_mode="r") for split in ("train", "test")])
+    if options.data == "jpeg":
+        read = sum(count for count, _ in passes)
+        return _seconds(lambda: decode(folder, read, options), "cpu")
+    net = plain_net(options.net, options.classes).eval()
+    net.load_state_dict(torch.load(folder / f"{options.net}.pt", weights_only=True))
+    there = torch.from_numpy(images).to(options.device)
+    net.to(options.device).requires_grad_(False)
+    run_bare(net, there, passes[:2])
+    return _seconds(lambda: run_bare(net, there, passes), options.device)
+
+
+def run_bare(net: nn.Module, images: torch.Tensor, passes: list[tuple[int, bool]]) -> None:
     """The model alone, over as many inputs in the same batches, from memory."""
-    device = next(net.parameters()).device
-    net.requires_grad_(False)
-    for number, (count, backward) in enumerate(passes):
-        places = (np.arange(count) + number * count) % len(images)
-        batch = (torch.from_numpy(images[places]).to(device).float() / 255 - 0.5) / 0.25
+    first = 0
+    for count, backward in passes:
+        first = 0 if first + count > len(images) else first
+        batch = prepared(images[first : first + count])
+        first += count
         with torch.set_grad_enabled(backward):
             outputs = net(batch.requires_grad_(backward))
             if backward:
                 outputs.amax(1).sum().backward()
 
 
+def decode(folder: Path, count: int, options: argparse.Namespace) -> None:
+    """Decode as many files with as many threads."""
+    from weakspot.core.execution_options import ExecutionOptions
+    from weakspot.core.source import read_ahead
+    from weakspot.data.folders import ImageFolder
+
+    source = ImageFolder(folder / "test")
+    places = np.arange(count) % len(source.ids)
+    cut = [places[i : i + 64] for i in range(0, count, 64)]
+    for _ in read_ahead(source.read, cut, ExecutionOptions().reading_threads):
+        pass
+
+
+def profile(task: Callable[[], None], path: Path, title: str) -> None:
+    """Where the main thread's time goes, added to a file."""
+    profiler, told = cProfile.Profile(), io.StringIO()
+    profiler.runcall(task)
+    statistics = pstats.Stats(profiler, stream=told)
+    statistics.sort_stats("tottime").print_stats(30)
+    statistics.sort_stats("cumtime").print_stats("weakspot", 60)
+    with path.open("a") as file:
+        file.write(f"{title}\n{told.getvalue()}\n")
+
+
 def _seconds(task: Callable[[], None], device: str) -> tuple[float, float]:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
     wall, cpu = time.perf_counter(), time.process_time()
     task()
     if device.startswith("cuda"):
@@ -226,55 +200,75 @@ def _seconds(task: Callable[[], None], device: str) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def measured(net: str, room: str, options: argparse.Namespace) -> dict[str, Any]:
-    """The row of one cell, from a process of its own."""
-    arguments = [f"--{name}={getattr(options, name)}" for name in ("train", "test", "size", "classes", "device")]
+def measured(room: str, net: str, options: argparse.Namespace) -> dict[str, Any] | None:
+    """The row of one cell, from a process of its own; None where it failed or did not end in time."""
+    names = (*SIZES, "device", "folder", "profile")
+    arguments = [f"--{name}={getattr(options, name)}" for name in names if getattr(options, name)]
     code = "import real_size; real_size.main()"
-    command = [sys.executable, "-c", code, "--cell", "--nets", net, "--rooms", room, *arguments]
+    command = [sys.executable, "-c", code, "--cell", f"--cells={room}:{net}", *arguments]
+    command += ["--plan"] if options.plan else []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
     if options.threads:
         environment["OMP_NUM_THREADS"] = str(options.threads)
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=options.limit
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        print(f"{room} {net}: no result ({type(error).__name__})", flush=True)
+        return None
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def commit() -> str:
     """The commit of the source that is measured; with a plus where it was changed since."""
     git = ["git", "-C", str(HERE), "describe", "--always", "--dirty=+", "--exclude=*"]
-    return subprocess.run(git, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    told = subprocess.run(git, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+    return os.environ.get("WEAKSPOT_COMMIT", told)
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", nargs="+", default=DEFAULT, help=f"ROOM:NET of {[*ROOMS]} and {[*NETS, *SMALL]}")
+    for name, default in (("train", 96), ("test", 96), ("size", 224), ("classes", 100), ("limit", 3600)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--changed", type=float, default=0.1, help="the share of labels that differ from predictions")
+    parser.add_argument("--data", choices=("array", "jpeg"), default="array")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--profile", default="", help="a file to which profiles of one more run of each cell go")
+    parser.add_argument("--plan", action="store_true", help="ask `weakspot plan` too")
+    parser.add_argument("--folder", default="", help="where the case is kept; by default a temporary folder")
+    parser.add_argument("--output", type=Path, default=HERE / "real_size.csv")
+    parser.add_argument("--cell", action="store_true", help="measure one cell in this process")
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", nargs="+", choices=NETS, default=["mobilenet_v3", "efficientnet", "resnet50"])
-    parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=["coverage"])
-    parser.add_argument("--train", type=int, default=96)
-    parser.add_argument("--test", type=int, default=96)
-    parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--classes", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--cell", action="store_true", help="measure one cell in this process")
-    options = parser.parse_args()
+    options = parsed()
     if options.cell:
-        options.net, options.room = options.nets[0], options.rooms[0]
-        row = cell(options)
-        print(json.dumps({"machine": machine(options.device), **row}))
+        options.room, options.net = options.cells[0].split(":")
+        options.ask = ROOMS[options.room]
+        write_case(Path(options.folder), options)
+        print(json.dumps({"machine": machine(options.device), **cell(options)}))
         return
-    keys = ("machine", "room", "net", "train", "test", "size", "classes")
-    path = HERE / "real_size.csv"
-    for room in options.rooms:
-        for net in options.nets:
-            row = measured(net, room, options)
-            sizes = {name: getattr(options, name) for name in ("train", "test", "size", "classes")}
-            row = {
-                "machine": row.pop("machine"), "weakspot": weakspot.__version__, "commit": commit(),
-                "library": LIBRARY, "room": room, "net": net, **sizes, **row,
-            }  # fmt: skip
-            print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
-            same = [str(row[key]) for key in keys]
-            kept = [old for old in read_rows(path) if [old[key] for key in keys] != same]
-            write_rows(path, [*kept, row], columns=list(row))
+    with tempfile.TemporaryDirectory(prefix="real-size-") as folder:
+        options.folder = options.folder or folder
+        for room, net in (each.split(":") for each in options.cells):
+            row = measured(room, net, options)
+            if row is not None:
+                keep(options, room, net, row)
+
+
+def keep(options: argparse.Namespace, room: str, net: str, row: dict[str, Any]) -> None:
+    """Write the row, in place of an earlier one of the same machine, cell and sizes."""
+    named = {"library": LIBRARY, "room": room, "net": net, **{name: getattr(options, name) for name in SIZES}}
+    row = {"machine": row.pop("machine"), "weakspot": weakspot.__version__, "commit": commit(), **named, **row}
+    print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+    keys = ("machine", "room", "net", *SIZES)
+    same = [str(row[key]) for key in keys]
+    kept = [old for old in read_rows(options.output) if [old.get(key) for key in keys] != same]
+    write_rows(options.output, [*kept, row], columns=list(row))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 OPTION = re.compile(r"(?P<names>[A-Za-z_]\w*(?:, [A-Za-z_]\w*)*): (?P<text>\S.*)")
 CLASS_NAME = re.compile(r"[A-Z]\w*[a-z]\w*")
+_FIELDS = {"returns": ":returns:"}
 MARKUP = re.compile(r"([\\*_|`])")
 
 
@@ -20,43 +21,22 @@ def rewritten(app: Any, what: str, name: str, thing: Any, options: Any, lines: l
     """Replace the lines of a docstring, as autodoc asks for; a constant has its own or none."""
     text = inspect.cleandoc("\n".join(lines))
     inherited = what == "data" and text in (inspect.getdoc(thing), inspect.getdoc(type(thing)))
-    lines[:] = [] if inherited else restructured(text, option_names(thing))
+    lines[:] = [] if inherited else restructured(text)
 
 
-def option_names(thing: Any) -> list[str]:
-    """What may be given to a function or class."""
-    try:
-        return [*inspect.signature(thing).parameters]
-    except (TypeError, ValueError):  # neither, or without a signature
-        return []
-
-
-def restructured(text: str, names: Sequence[str] = ()) -> list[str]:
+def restructured(text: str) -> list[str]:
     r"""The lines of reStructuredText that say what a plain docstring says.
 
-    Indented blocks stay as they are, as do examples; lines `name: text`, and sentences of a paragraph that tell the
-    options of these `names`, become parameters; all else is a paragraph, in which nothing but `code` between backticks
-    is special.
+    Indented blocks stay as they are, as do examples; lines `name: text` become parameters; all else is a paragraph, in
+    which nothing but `code` between backticks is special.
 
     >>> restructured("A sum, a*b_c.\n\nseed: of the `Draws`.")
     ['\\ A sum, a\\*b\\_c.', '', ':param seed: of the \\ :py:obj:`Draws`\\ .', '']
-    >>> restructured("A sum.\n\nof: numbers. to: where\nit goes.", ["of", "to"])[2:]
-    [':param of: numbers.', ':param to: where it goes.', '']
+    >>> restructured("A sum.\n\nof: numbers\n    or more.\nreturns: their sum.")[2:]
+    [':param of: numbers or more.', ':returns: their sum.', '']
     """
     blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip("\n")) if block.strip()]
-    return [
-        line
-        for number, block in enumerate(blocks)
-        for line in (*_block(_line_by_line(block, names) if number else block, number == 0), "")
-    ]
-
-
-def _line_by_line(lines: list[str], names: Sequence[str]) -> list[str]:
-    """A paragraph that tells several options one after another, with a line for each."""
-    if not names or lines[0].partition(":")[0].partition(",")[0] not in names or _options_of(lines):
-        return lines
-    name = "|".join(map(re.escape, names))
-    return re.split(rf"(?<=\.) (?=(?:(?:{name}), )*(?:{name}): )", " ".join(line.strip() for line in lines))
+    return [line for number, block in enumerate(blocks) for line in (*_block(block, number == 0), "")]
 
 
 def _block(lines: list[str], first: bool) -> Iterator[str]:
@@ -64,19 +44,15 @@ def _block(lines: list[str], first: bool) -> Iterator[str]:
         yield from lines
     elif lines[0].startswith("    "):
         yield from ("::", "", *lines)
-    elif lines[0] == "Args:":
-        yield from _options([line.removeprefix("    ") for line in lines[1:]])
-    elif lines[0] == "Returns:":
-        yield f":returns: {inline(lines[1:])}"
-    elif not first and (told := _options_of(lines)):
-        yield from _options(lines[:told])
-        yield from ("", f"\\ {inline(lines[told:])}") if lines[told:] else ()
+    elif not first and (end := _options_of(lines)):
+        yield from _options(lines[:end])
+        yield from ("", f"\\ {inline(lines[end:])}") if lines[end:] else ()
     else:
         yield f"\\ {inline(lines)}"
 
 
 def _options_of(lines: list[str]) -> int:
-    """How many of the lines tell options: all, or all before a sentence that begins on a line of its own; else 0."""
+    """How many of the lines describe options: all, or all before a sentence that begins on its own line; else 0."""
     ends = (number for number, line in enumerate(lines) if not OPTION.match(line) and not line.startswith("    "))
     end = next(ends, len(lines))
     whole = end == len(lines) or (end > 0 and lines[end][0].isupper() and lines[end - 1].endswith("."))
@@ -85,15 +61,15 @@ def _options_of(lines: list[str]) -> int:
 
 def _options(lines: list[str]) -> Iterator[str]:
     """`name: text` with its indented further lines, as fields."""
-    told: list[tuple[str, list[str]]] = []
+    options: list[tuple[str, list[str]]] = []
     for line in lines:
         found = OPTION.match(line)
         if found:
-            told.append((found["names"], [found["text"]]))
+            options.append((found["names"], [found["text"]]))
         else:
-            told[-1][1].append(line.strip())
-    for names, text in told:
-        yield from (f":param {name}: {inline(text)}" for name in names.split(", "))
+            options[-1][1].append(line.strip())
+    for names, text in options:
+        yield from (f"{_FIELDS.get(name, f':param {name}:')} {inline(text)}" for name in names.split(", "))
 
 
 def inline(lines: list[str]) -> str:

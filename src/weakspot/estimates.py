@@ -3,7 +3,8 @@
 import numpy as np
 
 from weakspot.core.finding import Estimate
-from weakspot.statistics import Interval, mean_interval, wilson_interval
+from weakspot.statistics import Interval, auroc, auroc_interval, mean_interval, wilson_interval
+from weakspot.statistics.clustered import auroc_deviations, effective_size, grouped_share_interval
 
 
 def interval_estimate(value: float, interval: Interval, about: str = "", *, confidence: float = 0.95) -> Estimate:
@@ -38,6 +39,27 @@ def share_estimate(count: int, total: int, about: str = "", *, confidence: float
     )
 
 
-def share_of(flags: np.ndarray, about: str = "", *, confidence: float = 0.95) -> Estimate:
-    """The share of the flags that are true, as `share_estimate`."""
+def share_of(
+    flags: np.ndarray, about: str = "", *, groups: np.ndarray | None = None, confidence: float = 0.95
+) -> Estimate:
+    """The share of the flags that are true, as `share_estimate`.
+
+    groups: what each belongs to, where some belong together; the interval then goes by group.
+    """
+    if groups is not None and len(flags):
+        interval = grouped_share_interval(flags, groups, confidence=confidence)
+        return interval_estimate(flags.mean(), interval, about, confidence=confidence)
     return share_estimate(int(flags.sum()), len(flags), about, confidence=confidence)
+
+
+def auroc_estimate(
+    scores: np.ndarray, positive: np.ndarray, about: str = "", *, groups: np.ndarray | None = None
+) -> Estimate:
+    """The area under the ROC curve with its interval; there must be some of both kinds.
+
+    groups: what each entry belongs to, where some belong together; the interval then goes by group.
+    """
+    area, count = auroc(scores, positive), int(positive.sum())
+    part = 1.0 if groups is None else effective_size(auroc_deviations(scores, positive), groups) / len(positive)
+    interval = auroc_interval(area, count * part, (len(positive) - count) * part)
+    return interval_estimate(area, interval, about)

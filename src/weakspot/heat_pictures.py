@@ -29,7 +29,7 @@ def colours(values: Values) -> Pixels:
 def heat_map(relevance: Any, *, limit: float | None = None) -> Pixels:
     """Colours of a relevance map (H, W) or (channels, H, W), whose channels are added up.
 
-    `limit` is the relevance that gets the darkest colours; by default the largest magnitude in the map.
+    limit: the relevance that gets the darkest colours; by default the largest magnitude in the map.
     """
     return colours(_scaled(relevance, limit))
 

@@ -18,13 +18,15 @@ STEPS = {**{room: f"weakspot.{room}.room:steps" for room in QUESTIONS}, "picture
 """What can be asked in `ask`, besides single probes."""
 BUILT_IN = {
     "weakspot.data": "Pictures",
+    "weakspot.performance": "Performance",
     "weakspot.coverage": "NeuronCoverage ActivationRanges KMultisection TopNeurons Confidence NextInputs "
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
-    "LikelihoodSurpriseCoverage DistanceSurpriseCoverage",
+    "LikelihoodSurpriseCoverage DistanceSurpriseCoverage ImageHashes Duplicates",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
-    "DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects WeakStrips",
-    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness PixelConfusion ClassCoverage "
-    "ClassRanges ClassCriteria",
+    "DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions "
+    "PredictionGuard GuardEvaluation GuardedInputs",
+    "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
+    "KnownConfidence LabelPlan PixelConfusion",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",

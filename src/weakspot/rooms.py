@@ -1,4 +1,4 @@
-"""The five rooms as readers of Findings know them: torch-free."""
+"""The rooms as readers of Findings know them: torch-free."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from weakspot.core.room import Room
 
 QUESTIONS = {
-    "coverage": "Is my test set adequate?",
+    "performance": "How good is the model?",
+    "causes": "Why does the model fail, and what should it be retrained on?",
     "robustness": "Which inputs are predicted correctly only by luck?",
     "classes": "Which classes does the model confuse, or treat unequally?",
-    "causes": "Why does the model fail, and what should it be retrained on?",
+    "coverage": "Is my test set adequate?",
     "lesions": "Which detected lesions are real?",
 }
-"""The five questions, by the room that answers each."""
+"""The questions in the order in which they are answered, by the room that answers each."""
 OTHERS = ("data", "repair")
 """Packages below the rooms whose Findings are declared there, in a module `outputs`."""
 

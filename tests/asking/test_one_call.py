@@ -22,7 +22,7 @@ def test_it_gives_what_a_plan_gives(answers, pairs, tmp_path):
     subject = Subject(digits.model(), classes=digits.CLASSES, scores="logits")
     plan = Plan.of(steps_for({**ASKED, "confidence": {}}))
     plan.run(subject, {"test": ArraySource(*pairs)}, run := Run.create(tmp_path / "plan"))
-    assert run.names() == answers.names()
+    assert {*run.names(), "performance.performance"} == {*answers.names()}  # asked besides: it costs no pass
     assert [answers[name].digest for name in run.names()] == [finding.digest for finding in run]
 
 
@@ -120,7 +120,7 @@ def test_what_happens_is_logged_under_one_name(pairs, tmp_path, caplog):
     assert {record.name for record in caplog.records} == {"weakspot"}
     said = {(record.levelname, record.getMessage()) for record in caplog.records}
     assert ("WARNING", "test: the loader shuffles; samples are read in the order of its data set") in said
-    assert ("INFO", "test: 1 question: 60 samples") in said
+    assert ("INFO", "test: 2 questions: 60 samples") in said
 
 
 def test_a_bar_is_drawn_where_one_is_wanted(pairs, tmp_path, capfd):

@@ -12,7 +12,7 @@ from weakspot.causes.outputs import worst
 from weakspot.causes.room import steps
 from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.core.errors import ConfigError
-from weakspot.data import digits
+from weakspot.data import digits, eye_net
 from weakspot.data.sources import ArraySource, WithMetadata
 from weakspot.report.drawings import figures
 from weakspot.report.headlines import answer
@@ -85,7 +85,7 @@ def test_examples_are_members_wrong_and_correct(planted):
     outputs = predicts(inputs.inputs).argmax(1)
     right = dict(zip(inputs.ids, (outputs == inputs.targets).tolist(), strict=True))
     dark = dict(zip(inputs.ids, (inputs.inputs.mean((1, 2, 3)) < 0.25).tolist(), strict=True))
-    wrong, correct = row["wrong_examples"].split(", "), row["correct_examples"].split(", ")
+    wrong, correct = row["incorrect_examples"].split(", "), row["correct_examples"].split(", ")
     assert len(wrong) == len(correct) == 5
     assert not any(right[name] for name in wrong) and all(right[name] for name in correct)
     assert all(dark[name] for name in wrong + correct)
@@ -159,6 +159,60 @@ def test_what_says_the_error_is_left_out():
     assert reasons["answer"] == "it is the prediction under another name"
     assert reasons["label"] == "it is the label under another name"
     assert found.table["rule"][0].as_py().startswith("dark")
+
+
+@pytest.fixture(scope="module")
+def eyes():
+    subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
+    return slices_of(eye_net.test(), subject, measures=False, ignore=tuple(eye_net.test().read(np.array([0])).metadata))
+
+
+def test_a_model_that_can_be_looked_into_has_regions_that_apply_to_new_images(eyes):
+    assert eyes.summary["views"].value == "features, layer statistics"
+    rows = [row for row in eyes.table.to_pylist() if row["kind"] == "features"]
+    assert rows and eyes.arrays["regions"].tolist() == [json.loads(row["conditions"])[0]["trait"] for row in rows]
+    assert any(row["confirmed"] for row in rows)
+    net, batch = eye_net.model(), eye_net.test()
+    inputs = batch.read(np.arange(len(batch.ids)))
+    last = [module for module in net.modules() if isinstance(module, torch.nn.Linear | torch.nn.Conv2d)][-1]
+    seen = []
+    last.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.no_grad():
+        net.eval()(inputs.inputs)
+    order = np.argsort(np.array(inputs.ids))
+    for number, row in enumerate(rows):
+        name = json.loads(row["conditions"])[0]["trait"]
+        if name.startswith("features"):
+            likeness = seen[0].numpy()[order] @ eyes.arrays[f"region_weights-{number:02d}"]
+            likeness = (likeness - eyes.arrays["region_offset"][number]).round(6)
+            held = SliceRule.from_json(json.loads(row["conditions"])).holds({name: likeness})
+            assert abs(held.sum() - row["images"]) <= 1  # a matrix product rounds differently in another order
+
+
+def test_sources_can_be_chosen_and_a_black_box_has_none_inside(eyes, planted):
+    assert planted.summary["views"].value == "none" and "regions" not in planted.arrays
+    subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
+    alone = slices_of(eye_net.test(), subject, sources=("traits",))
+    assert alone.summary["views"].value == "none" and set(alone.table["kind"].to_pylist()) == {"trait"}
+    with pytest.raises(ConfigError, match="expected some of traits, confusions, features, layer statistics"):
+        ErrorSlices(sources=())
+
+
+def test_wrong_labels_are_listed_apart():
+    data = eye_net.test()
+    batch = data.read(np.arange(len(data.ids)))
+    with torch.no_grad():
+        predicted = eye_net.model().eval()(batch.inputs).argmax(1).numpy()
+    classes = len(eye_net.CLASSES)
+    changed = np.arange(len(predicted)) % 40 == 0
+    labels = np.where(changed, (predicted + 1) % classes, predicted)
+    subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
+    found = slices_of(ArraySource(batch.inputs.numpy(), labels, ids=list(batch.ids)), subject)
+    told, true = set(found.arrays["doubtful_id"].tolist()), set(np.array(batch.ids)[changed].tolist())
+    assert len(told & true) > 0.5 * len(true) and told <= true
+    assert found.summary["doubtful_labels"].value == len(told)
+    assert any("Look at the labels" in step.text for step in next_steps([found]))
+    assert found.summary["confirmed"].value == 0
 
 
 def test_without_measures_metadata_alone_are_searched():

@@ -74,7 +74,7 @@ def test_examine_prints_findings_and_says_where_they_are(weakspot, project):
     assert set(run.names()) == {
         "coverage.neuron_coverage", "coverage.activation_ranges", "coverage.k_multisection",
         "coverage.neuron_importance", "coverage.layer_traces", "coverage.importance_driven_coverage",
-        "data.pictures-train",
+        "data.pictures-train", "performance.performance",
     }  # fmt: skip
     assert run["coverage.neuron_coverage"].summary["inputs"].value == 30
 
@@ -124,7 +124,7 @@ def test_a_question_alone_with_the_options_of_the_file_and_of_the_command(weaksp
     project.write(ask="coverage: {criteria: [nc], nc: {threshold: 0.5}}, robustness: {}")
     code, out, err = weakspot("coverage", project.file, "--json")
     assert (code, err) == (0, "")
-    assert [entry["name"] for entry in json.loads(out)] == ["coverage.neuron_coverage"]
+    assert [entry["name"] for entry in json.loads(out)] == ["coverage.neuron_coverage", "performance.performance"]
     assert Run.open(project.run)["coverage.neuron_coverage"].provenance["parameters"]["threshold"] == 0.5
     code, out, _ = weakspot("coverage", project.file, "--set", "nc={threshold: 0.25}", "--json")
     assert code == 0
@@ -138,9 +138,9 @@ def test_a_probe_from_a_file_beside_the_configuration(weakspot, project):
     project.write(ask="")
     code, out, _ = weakspot("examine", project.file, "--probe", f"{project.module}:Mine", "--json")
     assert code == 0
-    assert json.loads(out) == [
-        {"name": "mine", "about": "Counts inputs.", "summary": {"counted": {"value": 30}}, "rows": 0}
-    ]
+    mine, besides = json.loads(out)
+    assert mine == {"name": "mine", "about": "Counts inputs.", "summary": {"counted": {"value": 30}}, "rows": 0}
+    assert besides["name"] == "performance.performance"
 
 
 def test_a_probe_of_ones_own_may_be_asked_in_the_file_with_options(weakspot, project):
@@ -155,7 +155,7 @@ def test_layers_given_as_a_list(weakspot, project):
     project.write(ask="coverage: {criteria: [nc, idc], nc: {layers: ['0', '2']}, idc: {layers: ['0']}}")
     code, _, err = weakspot("examine", project.file, "--json")
     assert (code, err) == (0, "")
-    assert Run.open(project.run)["coverage.neuron_coverage"].table["layer"].to_pylist() == ["0", "2"]
+    assert Run.open(project.run)["coverage.neuron_coverage"].table["layer"].to_pylist() == ["0 (activated)", "2"]
 
 
 def test_other_places_for_the_run(weakspot, project, tmp_path):
@@ -314,7 +314,8 @@ def test_the_demo(weakspot, tmp_path):
     code, out, err = weakspot("demo", "--run", tmp_path / "demo")
     assert code == 0
     answers, last = out.splitlines()[:-2], out.splitlines()[-2:]
-    assert len(answers) == 4 and answers[1].startswith("Which inputs are predicted correctly only by luck? 54 % (95 %")
+    assert len(answers) == 5 and answers[0].startswith("How good is the model? 60.8 % (95 % interval 56.9 % to 64.7 %)")
+    assert answers[2].startswith("Which inputs are predicted correctly only by luck? 54 % (95 %")
     assert last == [f"all numbers: weakspot show {tmp_path / 'demo'}", f"report: {tmp_path / 'demo' / 'report.html'}"]
     assert "600/600" in err
     run = Run.open(tmp_path / "demo")

@@ -190,9 +190,11 @@ def test_the_command_prints_the_verdict_and_says_when_there_is_none(tmp_path, ca
     after = make_run(tmp_path / "after", neighbours(weak=fifty < 5)).folder
     compare(before, after)
     told = capsys.readouterr().out
-    assert "better" in told and "paired over 50 inputs" in told and "differences shown: 2 of 2" in told
+    assert "better" in told and "paired" not in told and "differences shown: 2 of 2; all 3 numbers: --all" in told
+    compare(before, after, every=True)
+    assert "paired over 50 inputs" in capsys.readouterr().out
     compare(before, before)
-    assert capsys.readouterr().out.endswith("no difference shown\n")
+    assert "no difference shown" in capsys.readouterr().out.splitlines()[-1]
     compare(before, after, as_json=True)
     entry = json.loads(capsys.readouterr().out)["differences"][0]
     assert entry["name"] == "weak" and entry["verdict"] == "better" and entry["low"] < entry["high"] < 0

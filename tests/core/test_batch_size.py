@@ -56,7 +56,7 @@ def test_on_a_gpu_the_parameters_leave_less_room(monkeypatch):
     monkeypatch.setattr(batch_size, "_gpu_memory", lambda device: 256 * MIB)
     assert chosen([layer("a", MIB)], device=GPU) == 8  # 64 MiB, four and a little each: below 16
     assert chosen([layer("a", MIB)], device=GPU, model=nn.Linear(MIB, 10)) == 4
-    assert chosen([layer("a", 10)], device=GPU) == 256
+    assert chosen([layer("a", 10)], device=GPU) == 1024
 
 
 def test_the_users_number_wins_and_the_finding_says_what_was_taken(monkeypatch):

@@ -24,7 +24,6 @@ from weakspot.core.digest import class_code
 from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError, ProbeError, RunError, SubjectError
 from weakspot.core.execution_options import ExecutionOptions
-from weakspot.core.job import Shard
 from weakspot.core.look import Look, Original
 from weakspot.core.needs import Needs
 from weakspot.core.observation import released_rows
@@ -197,7 +196,6 @@ def test_observations_are_detached_and_know_their_samples():
 def test_batches_never_cross_shards(batch, shard, expected):
     batches, _ = run([Tally()], samples=10, batch_size=batch, shard_size=shard)
     assert batches == expected
-    assert [len(b) for b in Shard(0, 3, 9, ()).batches(4)] == [4, 2]
 
 
 def test_a_tally_by_hand():
@@ -497,3 +495,46 @@ def test_released_rows():
 def test_releasing_what_was_not_shown_is_an_error_of_the_probe(released):
     with pytest.raises(ProbeError, match="observe may return ids of the batch it was shown"):
         released_rows(("a", "b"), released)
+
+
+class Some(Grab):
+    """Wants some samples alone."""
+
+    ids: tuple[str, ...] = ()
+
+    def wants(self, ids):
+        return [name for name in ids if name in self.ids]
+
+
+class Reads:
+    """A source that notes what is read of it."""
+
+    def __init__(self, source):
+        self._source, self.ids, self.read_ids = source, source.ids, []
+
+    def read(self, positions):
+        batch = self._source.read(positions)
+        self.read_ids.append(batch.ids)
+        return batch
+
+    def fingerprint(self):
+        return self._source.fingerprint()
+
+
+def test_samples_that_no_probe_wants_are_not_even_read_and_batches_are_full():
+    source, told = Reads(numbered(10)), Told()
+    how = ExecutionOptions(batch_size=2, shard_size=8, workers=0)
+    SEEN.clear()
+    examine(Subject(Counting()), source, [Some(ids=("s1", "s4", "s7", "s9"))], execution=how, progress=told)
+    assert source.read_ids[-3:] == [("s1", "s4"), ("s7",), ("s9",)]
+    assert [seen.ids for seen in SEEN] == source.read_ids[-3:]
+    assert sum(count for kind, *rest in told.notes if kind == "advance" for count in rest) == 10
+
+
+def test_relevance_of_a_few_samples_is_a_sweep_of_its_own_over_full_batches():
+    few = Some(ids=("s1", "s4", "s7", "s9"), attribution=value_times_gradient(Tap("layer")))
+    batches, _ = run([Logged(label="a"), few], samples=10, batch_size=4)
+    assert batches == [4, 4, 2, 4]
+    many = Some(ids=tuple(f"s{number}" for number in range(6)), attribution=value_times_gradient(Tap("layer")))
+    batches, _ = run([Logged(label="a"), many], samples=10, batch_size=4)
+    assert batches == [4, 4, 2], "of most samples it joins the others' passes"

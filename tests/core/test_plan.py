@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -409,6 +410,29 @@ def test_costs_look_at_a_few_batches_only():
     net = Counting()
     list(costs(Plan.of([Step.of(Tally)]), Subject(net), data(test=200), None, execution=HOW))
     assert forwards(net) < 20
+
+
+@pytest.mark.parametrize("samples", [150, 500])
+def test_a_plan_shows_the_model_at_most_a_tenth_of_a_small_examination(run, samples):
+    plan, sources, how = Plan.of([Step.of(After), Step.of(Keep)]), data(samples, samples), ExecutionOptions(workers=0)
+    net = Counting()
+    plan.run(Subject(net), sources, run, execution=how)
+    examined = forwards(net)
+    assert len(list(costs(plan, Subject(net), sources, None, execution=how))) == 2
+    assert forwards(net) <= 0.1 * examined
+
+
+class SlowToFinish(Tally):
+    """Takes its time when all samples were seen."""
+
+    def finish(self):
+        time.sleep(0.2)
+        return super().finish()
+
+
+def test_costs_count_what_follows_the_pass():
+    (cost,) = costs(Plan.of([Step.of(SlowToFinish)]), Subject(Counting()), data(), None, execution=HOW)
+    assert cost.seconds >= 0.2
 
 
 class SeesBefore(Tally):

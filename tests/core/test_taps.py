@@ -14,7 +14,7 @@ from weakspot.core.errors import ProbeError, SubjectError
 from weakspot.core.subject import Subject
 from weakspot.core.taps import Layout, Tap, Want, channel_means, extremes, wanted
 from weakspot.data.sources import ArraySource
-from weakspot.relevance import GradientTimesInput, Output
+from weakspot.relevance import GradientTimesInput, Output, epsilon_plus
 from weakspot.relevance.need import LayerRelevance
 
 
@@ -239,6 +239,17 @@ def test_relevance_inside_tuples_and_mappings(layer):
     torch.testing.assert_close(seen.relevance(attribution)[layer], expected)
     assert not seen.outputs.requires_grad
     assert all(parameter.grad is None for parameter in net.parameters())
+
+
+@pytest.mark.parametrize("method", [epsilon_plus(), GradientTimesInput()], ids=["rules", "gradient"])
+@pytest.mark.parametrize("kind", ACTIVATIONS)
+def test_values_after_an_activation_are_taken_in_the_pass_that_finds_relevance(kind, method):
+    net, inputs = Reused(ACTIVATIONS[kind]()).eval(), torch.randn(6, 3, generator=torch.Generator().manual_seed(4))
+    tap, attribution = Tap("shared", side="activated"), LayerRelevance(Tap("shared"), method=method, start=Output())
+    (seen,) = look_at(net, inputs, tap, attribution=attribution)
+    with torch.no_grad():
+        torch.testing.assert_close(seen.channels(tap).mean[:, :3], net.shared(inputs).relu())
+    assert seen.relevance(attribution)["shared"].abs().sum() > 0
 
 
 @pytest.mark.parametrize("kind", ACTIVATIONS)

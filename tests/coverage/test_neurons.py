@@ -13,27 +13,37 @@ from weakspot.data import digits
 from weakspot.data.sources import ArraySource
 
 LAYERS = ("conv1", "conv2", "hidden", "classifier")
+MODULES = {"output": LAYERS, "activated": ("relu1", "relu2", "relu3", "classifier")}
+"""The modules whose outputs are the layers' values on either side of the activation."""
+LABELS = {"output": LAYERS, "activated": ("conv1 (activated)", "conv2 (activated)", "hidden (activated)", "classifier")}
 
 
 def images_of(source):
     return source.read(np.arange(len(source.ids))).inputs.double()
 
 
-@pytest.mark.parametrize("threshold", [0.25, 0.5, 0.75])
-def test_neuron_coverage_agrees_with_the_reference(net, subject, test, threshold):
-    finding = examine(subject, test, [NeuronCoverage(threshold=threshold)])[0]
-    expected = reference.neuron_counts(net, LAYERS, images_of(test), threshold)
+@pytest.mark.parametrize("side", MODULES)
+@pytest.mark.parametrize("threshold", [0.1, 0.25, 0.5])
+def test_neuron_coverage_agrees_with_the_reference(net, subject, test, threshold, side):
+    finding = examine(subject, test, [NeuronCoverage(threshold=threshold, side=side)])[0]
+    expected = reference.neuron_counts(net, MODULES[side], images_of(test), threshold)
     assert 0 < (expected > 0).mean() < 1
     np.testing.assert_array_equal(finding.arrays["counts"], expected)
     assert finding.summary["coverage"].value == (expected > 0).mean()
-    assert finding.table["layer"].to_pylist() == list(LAYERS)
+    assert finding.table["layer"].to_pylist() == list(LABELS[side])
     assert finding.table["neurons"].to_pylist() == [16, 32, 64, 10]
 
 
-def test_k_multisection_agrees_with_the_reference(net, subject, train, test, tmp_path):
-    plan = Plan.of([Step.of(KMultisection, sections=6)])
+def test_neurons_are_taken_after_their_activation(subject, test):
+    default, activated = examine(subject, test, [NeuronCoverage(), NeuronCoverage(side="activated")])
+    np.testing.assert_array_equal(default.arrays["counts"], activated.arrays["counts"])
+
+
+@pytest.mark.parametrize("side", MODULES)
+def test_k_multisection_agrees_with_the_reference(net, subject, train, test, side, tmp_path):
+    plan = Plan.of([Step.of(KMultisection, sections=6, side=side)])
     *_, finding = plan.run(subject, {"train": train, "test": test}, Run.create(tmp_path / "run"))
-    expected = reference.section_counts(net, LAYERS, images_of(train), images_of(test), 6)
+    expected = reference.section_counts(net, MODULES[side], images_of(train), images_of(test), 6)
     np.testing.assert_array_equal(finding.arrays["counts"], expected)
     assert finding.summary["targets"].value == expected.size
 
@@ -72,14 +82,14 @@ def test_a_constant_neuron_is_counted(tmp_path):
     net = digits.model()
     with torch.no_grad():
         net.hidden.weight[3] = 0
-    ranges = examine(Subject(net), limited(digits.train(), 20), [ActivationRanges(layers="hidden")])[0]
+    ranges = examine(Subject(net), limited(digits.train(), 20), [ActivationRanges(layers="hidden", side="output")])[0]
     assert ranges.summary["constant"].value == 1
 
 
 def test_real_net_agrees_with_the_reference(svhn_net, svhn):
     images, labels = svhn
     source = ArraySource(images[:24], labels[:24], channels="last")
-    finding = examine(Subject(svhn_net), source, [NeuronCoverage(threshold=0.5)])[0]
+    finding = examine(Subject(svhn_net), source, [NeuronCoverage(threshold=0.5, side="output")])[0]
     layers = finding.table["layer"].to_pylist()
     expected = reference.neuron_counts(svhn_net, layers, source.read(np.arange(24)).inputs, 0.5)
     assert (finding.arrays["counts"] != expected).mean() < 0.002  # float32 at the very threshold

@@ -112,12 +112,28 @@ def test_likelihood_surprise_of_far_inputs_is_finite():
     assert found[0] > 1e9
 
 
-def test_a_kernel_of_ones_own_is_left_out():
+def test_an_input_is_left_out_of_its_own_density():
     train = np.array([[0.0], [1.0], [5.0]])
     found = likelihood_surprise(train, None, train[:1], None, leave_out=[0])
-    width = np.sqrt(np.var(train, ddof=1)) * 3 ** (-1 / 5)
+    width = np.sqrt(np.var(train[1:], ddof=1)) * 2 ** (-1 / 5)
     density = np.mean([np.exp(-((0 - x) ** 2) / (2 * width**2)) for x in (1.0, 5.0)]) / (width * np.sqrt(2 * np.pi))
     assert found[0] == pytest.approx(-np.log(density))
+
+
+@pytest.mark.parametrize(("inputs", "neurons"), [(40, 3), (12, 5), (8, 7), (6, 7), (5, 9), (3, 2)])
+def test_a_density_without_an_input_is_that_of_the_others_alone(inputs, neurons):
+    rng = np.random.default_rng(inputs)
+    train = rng.normal(size=(inputs, neurons)) @ rng.normal(size=(neurons, neurons))
+    if inputs == 12:
+        train[1:, 2] = 1.5  # without the first input nothing varies there
+    found = likelihood_surprise(train, None, train, None, leave_out=np.arange(inputs))
+    alone = [likelihood_surprise(np.delete(train, row, 0), None, train[[row]], None)[0] for row in range(inputs)]
+    np.testing.assert_allclose(found, alone, rtol=1e-8)
+
+
+def test_without_one_of_two_inputs_there_is_no_density():
+    train = np.array([[0.0, 1.0], [2.0, 0.0]])
+    assert np.isinf(likelihood_surprise(train, None, train, None, leave_out=[0, 1])).all()
 
 
 def test_a_singular_covariance_is_that_of_the_directions_that_vary():

@@ -10,8 +10,9 @@ from weakspot.registry import offered
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXPORTING = (
-    "attacks causes classes compare coverage data engines evidence laws lesions looks models relevance repair report "
-    "robustness slices statistics"
+    "attacks causes classes compare coverage data engines evidence integrations laws lesions looks models performance "
+    "relevance "
+    "repair report robustness slices statistics"
 )
 WITHOUT_EXPORTS = ["core", "gate", "viewer"]
 SPHINX = "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
@@ -67,7 +68,7 @@ def shortest(name):
 
 
 def options_are_lists(site):
-    """From lines `name: text`, from sentences of one paragraph, and below Args."""
+    """From lines `name: text` of docstrings."""
     for page, name in [("robustness", "threshold"), ("causes", "most_clusters"), ("classes", "directions")]:
         assert f"<strong>{name}</strong> – " in (site / f"api/{page}.html").read_text()
 

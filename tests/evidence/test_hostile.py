@@ -62,6 +62,25 @@ def test_a_run_holds_plain_files_alone(run, folder, policy, name, make, said):
             judge(run, read_policy(policy))
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["evidence.json", "evidence.md", "policy.yaml", "SHA256SUMS", "SHA256SUMS.sig"])
+def test_a_huge_file_in_a_bundle_is_not_read(folder, name):
+    with (folder / name).open("ab") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(RunError, match=f"{name} has 1,099,511,627,776 bytes, expected 67,108,864 at most"):
+        verify_bundle(folder)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["run.json", "findings/classes.pairs/finding.json"])
+def test_an_index_too_large_to_be_read_is_not_digested_either(run, folder, name):
+    os.truncate(run.folder / name, 1 << 40)
+    with pytest.raises((RunError, OSError), match="1,099,511,627,776 bytes, expected 67,108,864 at most"):
+        write_bundle(run, run.folder / "other")
+    with pytest.raises((RunError, OSError), match="1,099,511,627,776 bytes, expected 67,108,864 at most"):
+        verify_bundle(folder)
+
+
 def test_findings_lie_in_the_run_itself(run, folder, tmp_path):
     (run.folder / "findings/classes.pairs").rename(tmp_path / "elsewhere")
     (run.folder / "findings/classes.pairs").symlink_to(tmp_path / "elsewhere")

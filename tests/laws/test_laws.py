@@ -3,14 +3,18 @@
 import re
 import sys
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from typing import ClassVar
 
+import numpy as np
 import pytest
 import torch
 
 from weakspot import Estimate, Finding, Needs, Probe, Rows, Sum, Tap
+from weakspot.core.groups import COLUMN, NUMBER
 from weakspot.core.observation import Observation
 from weakspot.core.outputs import Outputs, count
+from weakspot.data.sources import Grouped
 from weakspot.laws import LAWS, LawBroken, Trial, check
 from weakspot.looks import Quantity, Range, Variation
 from weakspot.registry import offered_probes
@@ -53,9 +57,14 @@ SMALL = {
     "weak_detector": SMALL_DETECTOR,
     "weak_inputs": {"training": SMALL_DETECTOR},
     "detector_evaluation": {"training": SMALL_DETECTOR, "looks": 6},
+    "prediction_guard": {"least": 3},
+    "guard_evaluation": {"training": {"least": 3}},
+    "guarded_inputs": {"training": {"least": 3}},
+    "label_plan": {"labels": 20},
     "weak_places": {"looks": 6, "variation": Roll()},
     "class_robustness": {"looks": 6},
     "variation_effects": {"looks": 6},
+    "common_corruptions": {"kinds": ("pixelate", "contrast", "impulse_noise"), "severities": (1, 4)},
     "weak_strips": {"looks": 6, "shown": 3},
     "lesions": SMALL_LESIONS,
     "lesion_fit": SMALL_FIT,
@@ -65,6 +74,7 @@ SMALL = {
     "root_causes": {"method": "gradient", "replicates": 5},  # exact on whole numbers, as rules that divide are not
     "unsafe_set": {"clustering": {"method": "gradient", "replicates": 0}, "budget": 7},
 }
+OF_CASES = {"lesions", "lesion_fit", "case_volumes", "scores"}
 CASES = [(name, probe, task) for name, probe in offered_probes().items() for task in probe.tasks]
 
 
@@ -88,6 +98,52 @@ class Comparing(Trial):
 def test_law(name, probe, task, law):
     kind = Trial if law.__name__ == "model_untouched" else Comparing  # that one looks at the examination itself
     law(kind(probe, task, SMALL.get(name, {})))
+
+
+NOT_OF_SAMPLES = {
+    "explained_clusters": "a share of clusters",
+    "reduced_clusters": "a share of clusters",
+    "*_with_errors": "over random subsets, which are drawn independently",
+    "apfd_random": "where random orders lie, not how sure a measurement is",
+    "low": "percentiles of random subsets",
+    "high": "percentiles of random subsets",
+}
+"""Intervals that do not rest on samples being independent, where a probe keeps them as they are."""
+
+
+def intervals(finding):
+    """Both ends of every interval, by name: of the summary, and of tables whose rows are no samples."""
+    found = {name: (one.low, one.high) for name, one in finding.summary.items() if one.low is not None}
+    if finding.table is not None and not finding.outputs.columns_of_role(finding, "id"):
+        for name in finding.outputs.columns_of_role(finding, "interval"):
+            values = finding.table[name].to_numpy()
+            found[f"column {name}"] = tuple(values[np.isfinite(values)].tolist())
+    inner = {name: tuple(end for end in ends if end not in (0, 1)) for name, ends in found.items()}
+    return {name: ends for name, ends in inner.items() if ends}
+
+
+@pytest.mark.parametrize(("name", "probe", "task"), CASES, ids=[f"{name}-{task}" for name, _, task in CASES])
+def test_no_interval_takes_samples_that_belong_together_for_independent(name, probe, task):
+    """Where samples are copies in all but name, every interval goes by group, or is not there."""
+    if name in OF_CASES:
+        pytest.skip("these resample whole cases, whatever the data say of groups")
+    trial = Trial(probe, task, SMALL.get(name, {}))
+    data = {}
+    for split, source in trial.bench.data.items():
+        data[split] = Grouped(source, [str(place % 6) for place in range(len(source.ids))])
+    plain, grouped = trial.examine(), trial.examine(data=data)
+    assert grouped.summary[NUMBER].value == 6
+    assert grouped.outputs.problems(grouped) == []
+    before, after = intervals(plain), intervals(grouped)
+    for number, ends in after.items():
+        bare = number.removeprefix("column ")
+        if ends == before.get(number) and not any(fnmatch(bare, kept) for kept in NOT_OF_SAMPLES):
+            raise AssertionError(f"{probe.__name__}: the interval of {number} does not go by group")
+    if grouped.table is not None and COLUMN in grouped.table.column_names:
+        group_of = {name: str(place % 6) for place, name in enumerate(data[probe.split].ids)}
+        ids = grouped.table[grouped.outputs.columns_of_role(grouped, "id")[0]].to_pylist()
+        if set(ids) <= set(group_of):
+            assert grouped.table[COLUMN].to_pylist() == [group_of[name] for name in ids]
 
 
 @pytest.mark.parametrize("probe", offered_probes().values(), ids=lambda probe: probe.__name__)

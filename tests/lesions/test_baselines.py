@@ -1,4 +1,4 @@
-"""The nine rivals of the paper's Table 2."""
+"""The nine baselines of the paper's Table 2."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from weakspot.core.errors import DataError
-from weakspot.lesions.baselines import direct_uncertainties, fit_metaseg_classification, fit_metaseg_regression
+from weakspot.lesions.baselines import direct_uncertainties, metaseg_features
 from weakspot.lesions.cases import LesionDefinition, case_lesions, lesion_measures, z_scored
+from weakspot.lesions.linear import fit_least_squares, fit_logistic
 
 
 def columns(count=60):
@@ -46,21 +47,20 @@ def test_larger_lesions_have_smaller_logsums():
 
 
 def test_metaseg_as_with_scikit_learn():
-    table = columns()
-    features = np.column_stack([table[name] for name in ("entropy", "variance", "pcs", "voxels")])
+    features = metaseg_features(columns())
     rng = np.random.default_rng(1)
     wrong = features[:, 0] + rng.normal(0, 0.3, 60) > 0.5
     iou = 1 - features[:, 0] + rng.normal(0, 0.1, 60)
     standard = StandardScaler().fit_transform(features)
     logits = LogisticRegression().fit(standard, wrong).decision_function(standard)
-    np.testing.assert_allclose(fit_metaseg_classification(table, wrong).outputs(table), logits, atol=1e-4)
+    np.testing.assert_allclose(fit_logistic(features, wrong).outputs(features), logits, atol=1e-4)
     line = LinearRegression().fit(standard, iou).predict(standard)
-    np.testing.assert_allclose(fit_metaseg_regression(table, iou).outputs(table), line, atol=1e-9)
+    np.testing.assert_allclose(fit_least_squares(features, iou).outputs(features), line, atol=1e-9)
 
 
 def test_one_kind_of_lesion_cannot_be_learnt():
     with pytest.raises(DataError, match="a model cannot learn to tell them apart"):
-        fit_metaseg_classification(columns(), np.ones(60, dtype=bool))
+        fit_logistic(metaseg_features(columns()), np.ones(60, dtype=bool))
 
 
 def test_z_scores_are_of_what_is_not_zero():

@@ -182,10 +182,10 @@ def test_held_out_patients_were_held_out(study):
 def test_evaluation_over_folds(study):
     told = evaluation_finding([study[SCORES], study[SCORES]], replicates=50)
     table = {row["method"]: row for row in told.table.to_pylist()}
-    assert len(table) == 11
+    assert len(table) == 15
     assert table["gcn_classification"]["difference"] == 0
     assert table["size"]["spearman_with_size"] == pytest.approx(-1)
-    assert table["gcn_classification"]["area"] == pytest.approx(study[SCORES].summary["area"].value)
+    assert table[study[FIT].summary["method"].value]["area"] == pytest.approx(study[SCORES].summary["area"].value)
     assert told.arrays["curve_true_positives"].shape == (11, 101)
     assert told.arrays["fold_true_positives"].tolist() == [study[SCORES].summary["true_positives"].value] * 2
 
@@ -225,16 +225,27 @@ def test_too_few_lesions_give_ranks_and_say_so():
     assert calibrate(np.linspace(-1, 1, 25), np.arange(25) >= 15).calibrated
 
 
-@pytest.mark.parametrize("method", ["entropy_mean", "metaseg_classification", "metaseg_regression", "gcn_regression"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "entropy_mean",
+        "metaseg_regression",
+        "entropy_size",
+        "node_means",
+        "boosted_trees",
+        "gcn_without_edges",
+        "gcn_regression",
+    ],
+)
 def test_any_method_can_give_the_probability(study, method):
     from weakspot.lesions.gcn import Learning
     from weakspot.lesions.lesion_model import fit_lesion_model
 
     lesions = LesionSet.of(study[LESIONS])
     lesions = replace(lesions, case=np.char.add("other-", lesions.case))  # a model judges other cases
-    model, held_out = fit_lesion_model(lesions, lesions.case, method=method, learning=Learning(epochs=2), folds=3)
-    assert model.calibration.calibrated and np.isfinite(held_out).all()
-    scored = scores_finding(study[LESIONS], model, replicates=20)
+    fitted = fit_lesion_model(lesions, lesions.case, method=method, learning=Learning(epochs=2), folds=3)
+    assert fitted.model.calibration.calibrated and np.isfinite(fitted.held_out).all() and fitted.choice is None
+    scored = scores_finding(study[LESIONS], fitted.model, replicates=20)
     said = scored.table["false_positive_probability"].to_numpy()
     assert 0 <= said.min() < said.max() <= 1
 

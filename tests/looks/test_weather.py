@@ -6,8 +6,9 @@ import torch
 
 from tests.references import weather as slow
 from weakspot.core.errors import ConfigError
+from weakspot.core.stateless_random import unit_pairs
 from weakspot.looks import Fog, Neighbour, Rain
-from weakspot.looks.values import grain_keys, unit_pairs
+from weakspot.looks.values import grain_keys
 from weakspot.looks.weather import fog_density, spread, streak_pixels, window_sums
 
 CPU = torch.device("cpu")

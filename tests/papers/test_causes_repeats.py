@@ -9,7 +9,7 @@ import pytest
 from weakspot import Subject
 from weakspot.core.source import Subset
 from weakspot.data import digits
-from weakspot.repair import Recipe, run_experiment
+from weakspot.repair import ExperimentDesign, Recipe, run_experiment
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def test_repeats_one_by_one_are_those_of_one_call(repeats):
     assert len(found) == 10
     for test in module.TESTS:
         data = kept.unsafe.data(kept.case, test)
-        how = {"recipe": Recipe(epochs=1), "repeats": 2, "methods": module.METHODS[1:], "validation": 0.0}
-        made = run_experiment(kept.case.subject, data, **how).finding
+        design = ExperimentDesign(2, module.METHODS[1:], validation=0.0)
+        made = run_experiment(kept.case.subject, data, design, recipe=Recipe(epochs=1)).finding
         for method in module.METHODS:
             own = found[test, method]
             key = "" if method == "unsafe set" else method.replace(" ", "_")

@@ -13,13 +13,13 @@ import lesions_tables as tables
 from weakspot.core.finding import Finding, table_of
 from weakspot.lesions.gcn import Learning, joined
 from weakspot.lesions.graphs import LesionNodes
-from weakspot.lesions.lesion_model import METHODS
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.methods import PAPER_METHODS as METHODS
 from weakspot.lesions.metrics_evaluation import ScoredFold
 
 
 def made_fold(rng, *, graph_shift, patients=6, lesions=30):
-    """Every rival guesses; the graph networks see part of the truth."""
+    """Every baseline guesses; the graph networks see part of the truth."""
     count = patients * lesions
     wrong = rng.random(count) < 0.4
     unsure = {method: rng.random(count) for method in METHODS}
@@ -46,7 +46,7 @@ def test_areas_are_means_over_folds_and_seeds():
     assert study.spread("gcn_regression") == pytest.approx(np.std(by_seed, ddof=1))
     fold = np.mean([roc_area(run[1].uncertainty["size"], run[1].false_positive) for run in runs])
     assert study.per_fold("size")[1] == pytest.approx(fold)
-    assert study.best_baseline() == max(tables.RIVALS, key=study.area)
+    assert study.best_baseline() == max(tables.BASELINES, key=study.area)
 
 
 def test_the_spread_of_a_difference_is_that_of_its_seeds():
@@ -90,13 +90,13 @@ def test_the_other_claims_are_differences_that_should_be_above_zero():
     assert [row["method"] for row in rows[:3]] == ["entropy_mean", "variance_mean", "pcs_mean"]
 
 
-def test_the_rival_is_chosen_by_the_lesions_learnt_from():
+def test_the_baseline_is_chosen_by_the_lesions_learnt_from():
     low = dict.fromkeys(METHODS, 0.5)
     findings = [
         Finding(name="x", about="", provenance={tables.VALIDATION: {**low, **extra}})
         for extra in ({"size": 0.9, "gcn_regression": 1.0}, {"size": 0.5, "pcs_mean": 0.8})
     ]
-    assert tables.rival_on_validation(findings) == "size"
+    assert tables.baseline_on_validation(findings) == "size"
 
 
 def made_lesions(rng, count=40):

@@ -78,3 +78,15 @@ def test_mcnemar_by_hand():
 def test_what_does_not_pair_is_refused():
     with pytest.raises(DataError, match="two arrays"):
         repeated_effect(np.ones((2, 3), dtype=bool), np.ones((2, 4), dtype=bool))
+
+
+def test_copies_in_a_group_add_no_certainty():
+    rng = np.random.default_rng(0)
+    before, after = rng.random((3, 60)) < 0.6, rng.random((3, 60)) < 0.75
+    once = repeated_effect(before, after)
+    copies, films = [np.repeat(values, 8, axis=1) for values in (before, after)], np.repeat(np.arange(60), 8)
+    plain, grouped = repeated_effect(*copies), repeated_effect(*copies, groups=films)
+    assert plain.high - plain.low < 0.6 * (once.high - once.low)
+    assert grouped.high - grouped.low == pytest.approx(once.high - once.low, rel=0.1)
+    numbers = [values.astype(float) + rng.random((3, 1)) for values in copies]
+    assert repeated_effect(*numbers, groups=films).low < repeated_effect(*numbers).low

@@ -12,7 +12,7 @@ from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import Subset
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
-from weakspot.repair import Labelled, Predictions, Recipe, RetrainingData, run_experiment
+from weakspot.repair import ExperimentDesign, Labelled, Predictions, Recipe, RetrainingData, run_experiment
 from weakspot.repair.effects import repeated_effect
 from weakspot.repair.experiment import _new_samples
 
@@ -49,7 +49,7 @@ def data(forgetful):
 
 @pytest.fixture(scope="module")
 def proof(forgetful, data):
-    return run_experiment(forgetful, data, recipe=SHORT, repeats=2, validation=0.0)
+    return run_experiment(forgetful, data, ExperimentDesign(2, validation=0.0), recipe=SHORT)
 
 
 def test_what_the_finding_says_follows_from_its_scores(proof, data):
@@ -124,16 +124,16 @@ def test_repeated_random_images_weigh_as_much_as_the_balanced_unsafe_set(forgetf
 
 def test_no_baselines_without_a_pool(forgetful, data):
     alone = RetrainingData(data.unsafe, data.clusters, data.test)
-    made = run_experiment(forgetful, alone, recipe=Recipe(epochs=1), repeats=1, validation=0.0).finding
+    made = run_experiment(forgetful, alone, ExperimentDesign(1, validation=0.0), recipe=Recipe(epochs=1)).finding
     assert made.summary["baselines"].value == "none"
     assert set(made.table["method"].to_pylist()) == {"unsafe set"}
     assert "say nothing of how trainings differ" in made.summary["repeats"].about
     with pytest.raises(DataError, match=r"drawn from a pool .* at least as many as the unsafe set has \(40\)"):
-        run_experiment(forgetful, alone, methods=["random images"])
+        run_experiment(forgetful, alone, ExperimentDesign(methods=["random images"]))
     with pytest.raises(DataError, match="are trained on and judged by"):
         run_experiment(forgetful, RetrainingData(data.unsafe, data.clusters, data.unsafe))
     with pytest.raises(ConfigError, match="no method 'luck'"):
-        run_experiment(forgetful, alone, methods=["luck"])
+        run_experiment(forgetful, alone, ExperimentDesign(methods=["luck"]))
 
 
 def test_numbers_are_judged_by_their_error():
@@ -149,10 +149,10 @@ def test_numbers_are_judged_by_their_error():
     data = RetrainingData(
         labelled, dict.fromkeys(parts[0].ids, 1), parts[1], pool=parts[0], causes={parts[1].ids[0]: 1}, threshold=0.5
     )
-    how = {"recipe": Recipe(epochs=20, learning_rate=0.05, batch_size=8), "repeats": 2}
-    made = run_experiment(subject, data, **how).finding
+    recipe = Recipe(epochs=20, learning_rate=0.05, batch_size=8)
+    made = run_experiment(subject, data, ExperimentDesign(2), recipe=recipe).finding
     assert made.summary["verdict"].value == "better"
     assert made.summary["difference"].high < 0
     assert "fixed" not in made.table.column_names
     with pytest.raises(ConfigError, match="give a threshold"):
-        run_experiment(subject, RetrainingData(labelled, data.clusters, parts[1], pool=parts[0]), **how)
+        run_experiment(subject, RetrainingData(labelled, data.clusters, parts[1], pool=parts[0]), recipe=recipe)

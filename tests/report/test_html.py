@@ -12,9 +12,11 @@ from tests.report.reading import Node, read
 from tests.report.samples import HOSTILE, MODEL, QUOTED, neighbours, provenance
 from weakspot.core.errors import RunError
 from weakspot.core.finding import Estimate, Finding, Picture
-from weakspot.core.outputs import Outputs, share
+from weakspot.core.outputs import Headline, Outputs, share
 from weakspot.core.run import Run
 from weakspot.report import render, write_report
+from weakspot.report.view_models import ShownVerdict
+from weakspot.rooms import QUESTIONS
 
 
 def section(page: Node, name: str) -> Node:
@@ -49,25 +51,50 @@ def test_the_head_tells_of_samples_that_were_left_out(run: Run) -> None:
     assert head.count("left out") == 1
 
 
-def test_the_overview_has_each_finding_with_its_first_number_and_a_link(run: Run) -> None:
-    page = read(render(run))
-    lines = {line.all("a")[0].attributes["href"]: line.text for line in page.one("nav").all("li")}
-    assert [href.removeprefix("#finding-") for href in lines] == [
-        "coverage.sections",
-        "robustness.neighbours",
-        "bare",
-        "coverage.ranges",
-    ]
-    assert "81.97 %" in flat(lines["#finding-coverage.sections"])
-    assert HOSTILE in lines["#finding-robustness.neighbours"]
-    assert "Used by Sections" in lines["#finding-coverage.ranges"]
+def test_the_overview_leads_to_the_questions(run: Run) -> None:
+    lines = {line.one("a").attributes["href"]: flat(line.text) for line in read(render(run)).one("nav").all("li")}
+    assert lines == {
+        "#room-robustness": "Which inputs are predicted correctly only by luck? 1 Finding",
+        "#room-coverage": "Is my test set adequate? 1 Finding",
+        "#room-other": "Other results 1 Finding",
+        "#room-groundwork": "Intermediate results 1 Finding",
+    }
 
 
-def test_the_overview_gives_the_interval_of_the_first_number(run: Run) -> None:
-    outputs = Outputs(summary={"weak_share": share("")})
+def test_a_folded_finding_shows_its_first_number_with_its_interval(run: Run) -> None:
+    outputs = Outputs(summary={"weak_share": share("weak inputs")})
     run.save(Finding("robustness.weak", summary={"weak_share": Estimate(0.5, 0.25, 0.75, 0.95)}, outputs=outputs))
-    (line,) = [li for li in read(render(run)).one("nav").all("li") if "Weak" in li.all("a")[0].text]
-    assert flat(line.text) == "Weak 50 % Weak share 25 % to 75 % (95 % confidence)"
+    folded = section(read(render(run)), "robustness.weak").all("summary")[0]
+    assert flat(folded.text) == "Weak 50 % weak inputs, 25 % to 75 % (95 % confidence)"
+
+
+def test_only_the_findings_that_answer_are_unfolded_and_never_those_of_coverage(run: Run) -> None:
+    page = read(render(run))
+    found = {node.attributes["id"]: node.all("details")[0] for node in page.all("article")}
+    assert [name for name, folded in found.items() if "open" in folded.attributes] == []
+    outputs = Outputs(summary={"weak_share": share("")}, headlines=(Headline("{weak_share} are weak."),))
+    run.save(Finding("robustness.weak", summary={"weak_share": Estimate(0.5)}, outputs=outputs))
+    opened = [node for node in read(render(run)).all("article") if "open" in node.all("details")[0].attributes]
+    assert [node.attributes["id"] for node in opened] == ["finding-robustness.weak"]
+
+
+def test_what_leads_comes_first_and_is_not_folded(run: Run) -> None:
+    outputs = Outputs(summary={"accuracy": share("")}, headlines=(Headline("{accuracy} are right."),))
+    run.save(Finding("performance.performance", summary={"accuracy": Estimate(0.5)}, outputs=outputs))
+    page = read(render(run))
+    first = page.one("main").all("section")[0]
+    assert first.one("h2").text == QUESTIONS["performance"]
+    assert flat(first.one("p", class_="answer").text) == "50 % are right."
+    assert first.one("article", class_="finding lead").attributes["id"] == "finding-performance.performance"
+    assert not [one for one in page.one("dl", class_="answers").all("dt") if one.text == QUESTIONS["performance"]]
+
+
+def test_a_verdict_comes_before_everything_else(run: Run) -> None:
+    page = read(render(run, ShownVerdict("Do not release: 1 of 2 rules does not hold.", ["too many errors: 0.3"])))
+    first = page.one("main").all("section")[0]
+    assert first.one("h2").text == "Do not release: 1 of 2 rules does not hold."
+    assert [line.text for line in first.all("li")] == ["too many errors: 0.3"]
+    assert not read(render(run)).all("ul", class_="rules")
 
 
 def test_every_link_leads_somewhere_and_every_id_is_unique(run: Run) -> None:
@@ -113,7 +140,7 @@ def test_the_page_asks_for_nothing(run: Run) -> None:
     text = render(run)
     page = read(text)
     assert not page.all("link") and not page.all("iframe")
-    plain = re.sub(r"// (Without this script|A number leads)", "", text)
+    plain = re.sub(r"// (Without this script|What a link leads|One button for)", "", text)
     assert "url(" not in text and "@import" not in text and "//" not in plain
     sources = [node.attributes[name] for node in page.walk() for name in ("src", "srcset") if name in node.attributes]
     assert sources and all(source.startswith("data:image/png;base64,") for source in sources)
@@ -180,12 +207,9 @@ def test_headings_come_in_order_and_landmarks_are_there(run: Run) -> None:
 
 def test_coverage_is_never_a_verdict(run: Run) -> None:
     page = read(render(run))
-    for name in ("coverage.sections", "coverage.ranges"):
-        said = section(page, name).one("p", class_="caution").text
-        assert said.startswith("Coverage is no measure of quality by itself") and "never a verdict" in said
-    for said in (page.one("nav").text, page.all("section", class_="room")[0].text):
-        assert "Harel-Canada et al." in said and "could be misleading" in said
-    assert page.one("dl", class_="answers").all("dd")[0].text.startswith("Coverage alone cannot say.")
+    (said,) = page.all("p", class_="caution")  # said once, where coverage begins
+    assert "Harel-Canada et al." in said.text and "could be misleading" in said.text and "never a verdict" in said.text
+    assert page.one("dl", class_="answers").all("dd")[-1].text.startswith("Coverage alone cannot say.")
     assert not [card for card in page.all("div", class_="card") if "coverage." in card.one("a").attributes["href"]]
     assert not section(page, "robustness.neighbours").all("p", class_="caution")
 
@@ -200,7 +224,7 @@ def test_the_saturation_curve_is_drawn(run: Run) -> None:
 
 def test_how_it_was_computed_is_told_in_full_and_linked(run: Run) -> None:
     found = section(read(render(run)), "coverage.sections")
-    (details,) = [node for node in found.all("details") if node.one("summary").text == "How this was computed"]
+    (details,) = [node for node in found.all("details") if node.all("summary")[0].text == "How this was computed"]
     assert "open" not in details.attributes
     leads = {link.attributes["href"] for link in found.one("table", class_="summary").all("a")}
     assert leads == {"#origin-coverage.sections"} == {"#" + details.one("table").attributes["id"]}

@@ -30,6 +30,7 @@ from weakspot.rooms import declared
 
 PICTURE = Picture(b"png", "an input")
 SELECT = {"from": "pool", "budget": 5}
+CORRUPTIONS = {"kinds": ["fog", "contrast"], "severities": [2]}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def run(subject, tmp_path_factory):
     """Every Finding that the room makes for classes, of some of the digits."""
     detector = {"queries": 6, "epochs": 15, "folds": 3, "hidden": (32,)}
     options = {"neighbours": {"rotate": 20, "shift": 1}, "looks": 12, "early_stopping": "never"}
-    asked = steps({**options, "analysis": True, "detector": detector, "select": SELECT})
+    asked = steps({**options, "analysis": True, "detector": detector, "select": SELECT, "corruptions": CORRUPTIONS})
     data = {"train": limited(digits.train(), 120), "test": limited(digits.test(), 80)}
     made = Run.create(tmp_path_factory.mktemp("outputs") / "run")
     Plan.of(asked).run(subject, {**data, "pool": data["test"]}, made)
@@ -64,14 +65,14 @@ def regression_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def findings(run, regression_run, subject):
+def findings(run, regression_run, guard_run, subject):
     """One Finding of every name, as it was read from its folder."""
     probe = NeighbourAccuracy(variation=DETECTOR["variation"], looks=12, early_stopping="never")
     model = nn.Sequential(subject.model, nn.Linear(10, 10, bias=False))
     with torch.no_grad():
         model[1].weight.copy_(torch.eye(10) + 0.2)
     other = examine(subject.with_model(model), limited(digits.test(), 80), [probe])[0]
-    found = {finding.name: finding for each in (run, regression_run) for finding in each}
+    found = {finding.name: finding for each in (run, regression_run, guard_run) for finding in each}
     compared = compared_neighbours(found["robustness.neighbour_accuracy"], other)
     return {**found, compared.name: compared}
 
@@ -85,7 +86,7 @@ def said(answer):
 
 
 def test_every_finding_of_the_room_is_declared_and_as_declared(findings):
-    assert set(findings) - {"robustness.weak_inputs-pool"} | {"robustness.weak_inputs"} == set(ROOM.findings)
+    assert {name.removesuffix("-pool") for name in findings} == set(ROOM.findings)
     for name, finding in findings.items():
         assert finding.outputs.problems(finding) == []
         assert Outputs.from_json(finding.outputs.__canonical__()).problems(finding) == []

@@ -87,6 +87,10 @@ def test_digits_label_and_the_next_image_comes(page, run):
     page.press("u", "Ctrl+z")
     page.wait("document.querySelector('main > .bar strong').textContent.startsWith('1 of')")
     assert known(page, run) == {"image 000": "dog"}
+    assert at(page) == "image 001", "the image whose label was taken away is shown again"
+    assert text(page, ".given") == "no label yet"
+    shown = page.run("[...document.querySelectorAll('.strip-of-images button.done')].map(one => one.ariaLabel)")
+    assert shown == ["image 000, labelled dog"]
     page.press("Ctrl+Shift+Z")
     page.wait("document.querySelector('main > .bar strong').textContent.startsWith('2 of')")
     assert known(page, run) == {"image 000": "dog", "image 001": "cat"}

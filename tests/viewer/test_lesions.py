@@ -45,7 +45,7 @@ def pixels(answer):
 
 def test_the_list_has_every_lesion(client, run):
     told = client.get("/api/lesions").json()
-    assert (told["splits"], told["cases"], told["told"]) == (["test"], list(CASES), "")
+    assert (told["splits"], told["cases"], told["note"]) == (["test"], list(CASES), "")
     table = run["lesions.scores"].table
     assert told["lesions"]["case"] == table["case"].to_pylist()
     assert told["lesions"]["false_positive_probability"] == table["false_positive_probability"].to_pylist()
@@ -114,7 +114,7 @@ def test_without_volumes_the_list_works_and_says_what_to_do(tmp_path):
     client = client_of(lesion_run(tmp_path / "run", volumes=False, scored=False, truth=False))
     told = client.get("/api/lesions").json()
     assert told["cases"] == []
-    assert "ask with `lesions: {volumes: true}`" in told["told"]
+    assert "ask with `lesions: {volumes: true}`" in told["note"]
     assert len(told["lesions"]["case"]) > 6
     assert "false_positive_probability" not in told["lesions"]
     assert client.get("/api/lesions/case/0").status_code == 404
@@ -125,7 +125,7 @@ def test_damaged_volumes_hide_slices_and_not_the_list(tmp_path):
     (run.finding_folder("lesions.case_volumes") / "image_0001.npy").write_bytes(b"no")
     client = client_of(run)
     told = client.get("/api/lesions").json()
-    assert "lesions.case_volumes" in told["told"]
+    assert "lesions.case_volumes" in told["note"]
     assert told["lesions"]["case"]
     assert client.get("/api/lesions/case/0").status_code == 409
 

@@ -65,7 +65,7 @@ def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show)
     page.wait("document.getElementById('finding-causes.errors').open")
     assert "29" in page.run("document.getElementById('finding-causes.errors').innerText")
     links = page.run("[...document.querySelectorAll('.cards a')].map(link => link.getAttribute('href'))")
-    assert links == ["/samples", "/holes", "/weak", "/map", "/pairs", "/clusters", "/findings", "/compare"]
+    assert links == ["/samples", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]
     page.click(".cards a[href='/holes']")
     page.wait("location.pathname === '/holes' && document.querySelector('.list button')")
     page.click("nav[aria-label='Run'] a:not([aria-current])")
@@ -78,7 +78,7 @@ def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show)
 
 def test_clusters_are_gone_through_with_keys(show):
     page = show("/clusters")
-    assert "Cluster 1" in chosen(page) and HOSTILE in page.run("document.querySelector('.told').innerText")
+    assert "Cluster 1" in chosen(page) and HOSTILE in page.run("document.querySelector('.cluster-facts').innerText")
     place = "document.querySelector('.grid').getBoundingClientRect().top"
     top = page.run(place)
     page.press("n")
@@ -86,7 +86,7 @@ def test_clusters_are_gone_through_with_keys(show):
     assert page.run(place) == top, "nothing jumps"
     page.press("j", "j", "j")
     assert f"Cluster {CLUSTERS}" in chosen(page) and "not stable" in page.run(
-        "document.querySelector('.told').innerText"
+        "document.querySelector('.cluster-facts').innerText"
     )
     page.press("p")
     page.run("document.querySelector('.list [aria-current]').focus()")
@@ -137,7 +137,7 @@ def test_the_animation_plays_and_the_members_are_shown_among_all_samples(show):
         "document.querySelector('.moving').src.includes('/animation') && document.querySelector('.moving').complete"
     )
     assert page.run("document.querySelector('.moving').naturalWidth") > 0 and "play=1" in here(page)
-    images = page.run("document.querySelector('.told dd').innerText.split(',')[0]")
+    images = page.run("document.querySelector('.cluster-facts dd').innerText.split(',')[0]")
     page.press("s")
     page.wait("location.pathname === '/samples'")
     page.wait(f"document.querySelector('.tools p')?.textContent.startsWith('{images} of')")

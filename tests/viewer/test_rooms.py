@@ -40,12 +40,14 @@ def test_the_overview_tells_answers_and_numbers(browser, run):
     assert told["runs"][0]["sampled"][:3] == ["test", "train", "pool"]
     assert told["runs"][0]["damaged"] == []
     assert [page["page"] for page in told["pages"]] == [
-        "overview", "samples", "holes", "weak", "map", "pairs", "clusters", "label", "findings",
+        "overview", "samples", "clusters", "label", "weak", "map", "pairs", "holes", "findings",
     ]  # fmt: skip
-    assert [answer["room"] for answer in told["answers"]] == ["coverage", "robustness", "classes", "causes"]
-    sentence = "".join(part["text"] for part in told["answers"][1]["sentence"])
+    assert [answer["room"] for answer in told["answers"]] == [
+        "performance", "causes", "robustness", "classes", "coverage",
+    ]  # fmt: skip
+    sentence = "".join(part["text"] for part in told["answers"][2]["sentence"])
     assert "of the inputs are weak" in sentence
-    assert {part["finding"] for part in told["answers"][1]["sentence"]} == {None, "robustness.neighbour_accuracy"}
+    assert {part["finding"] for part in told["answers"][2]["sentence"]} == {None, "robustness.neighbour_accuracy"}
     assert [finding["name"] for finding in told["findings"]] == run.names()
     summary = dict(next(one for one in told["findings"] if one["name"] == "causes.errors")["summary"])
     assert summary["errors"]["value"] == run["causes.errors"].summary["errors"].value

@@ -12,9 +12,10 @@ from weakspot.models.model_classes import another_order, in_order_of_outputs, mo
 def class_order(
     subject: Subject, entry: int | str | list[str] | None, of_splits: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...] | None, list[str]]:
-    """The classes that the model names in its order, where nobody else does, and what the user should know.
+    """The classes in the order of the model's config, where the file names none, and notes for the user.
 
-    entry: `classes` of the file. of_splits: the names that each split has, in its own order.
+    entry: `classes` of the file.
+    of_splits: the names that each split has, in its own order.
     """
     if entry is not None and not isinstance(entry, int):
         return None, _against_names(subject)

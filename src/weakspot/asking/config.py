@@ -93,7 +93,7 @@ class SubjectEntry(Entry):
     preprocess: Annotated[NormaliseEntry | str | None, BeforeValidator(_preprocess)] = None
     """`module:function`, or the numbers of a normalisation."""
     device: str = "auto"
-    cuda_graphs: bool = False
+    cuda_graphs: bool | None = None
     precision: Literal["float32", "bf16"] = "float32"
     compile: bool = False
     channels_last: bool = False
@@ -155,6 +155,8 @@ class DataEntry(Entry):
     metadata: str | None = None
     """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
     metadata_id: str | None = None
+    group: str | None = None
+    """The column of the metadata that says which samples belong together: frames of a film, slices of a patient."""
 
     @field_validator("size", "crop")
     @classmethod

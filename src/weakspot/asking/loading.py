@@ -21,6 +21,7 @@ from weakspot.core.guarded_open import read_lines
 from weakspot.core.options import shortened
 from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
+from weakspot.data.groups import suggested_groups
 from weakspot.looks import Ensemble, SlidingWindow
 from weakspot.models import Normalise, OnnxModel, load_exported, load_weights, stated_preparation
 from weakspot.registry import called, imported
@@ -89,9 +90,10 @@ def with_data(
     limit: int | None,
     place: Callable[..., AbstractContextManager[None]],
 ) -> Loaded:
-    """The subject with the names of its classes, its splits, and what is worth saying about them.
+    """The subject with the names of its classes, its splits, and notes for the user.
 
-    classes: what was said of the classes. sources_for: reads the splits for a subject, whose classes number targets.
+    classes: what was said of the classes.
+    sources_for: reads the splits for a subject, whose classes number targets.
     place: where errors under these keys point to.
     """
     sources, said = sources_for(subject), list[str]()
@@ -104,8 +106,16 @@ def with_data(
             sources = sources_for(subject)
         _check_alike(classes, subject, sources, place)
     remarks = [f"{split}: {remark}" for split, source in sources.items() for remark in getattr(source, "remarks", ())]
+    remarks += [f"{split}: {_ungrouped(source)}" for split, source in sources.items() if suggested_groups(source)]
     data: dict[str, Source] = {split: limited(source, limit) for split, source in sources.items()}
     return Loaded(subject, data, (*said, *remarks))
+
+
+def _ungrouped(source: Source) -> str:
+    return (
+        f"{suggested_groups(source)}: samples that belong together are not independent, and intervals would be too "
+        "narrow; name the column that says which do (group:)"
+    )
 
 
 def _sources(config: Config, folder: Path, subject: Subject) -> dict[str, Source]:

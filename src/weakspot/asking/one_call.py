@@ -31,6 +31,7 @@ from weakspot.core.progress import LOGGER, Logged, Progress
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.core.tasks import Scores, Task
+from weakspot.performance.room import with_performance
 from weakspot.registry import find_probe, steps_for
 
 _DIGITS = 8
@@ -89,6 +90,7 @@ def ask(
     subject = _subject(model, about)
     check_tasks({**questions, **dict.fromkeys(probes)}, subject.task)
     loaded = _loaded(subject, {name: split for name, split in splits.items() if split is not None}, limit)
+    planned = with_performance(planned, loaded.subject)
     planned.check(loaded.data)
     _tell(loaded)
     target = Path(run) if run is not None else _usual_folder(loaded)
@@ -114,8 +116,8 @@ def examine(
 
     data: a source, a torch Dataset or DataLoader, an array or tensor, or a tuple (inputs, targets).
     probes: a probe that needs no options may be given by its name.
-    `work` is a folder where finished shards are kept, so that an interrupted call resumes where it stopped; without one
-    they are kept in a temporary folder.
+    work: a folder where finished shards are kept, so that an interrupted call resumes; without one they are kept in a
+        temporary folder.
     """
     source = source_of(data, "the data are", subject.classes)
     made = [find_probe(probe)() if isinstance(probe, str) else probe for probe in probes]

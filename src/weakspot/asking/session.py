@@ -17,6 +17,7 @@ from weakspot.core.progress import Progress
 from weakspot.core.run import Run
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
+from weakspot.performance.room import with_performance
 from weakspot.registry import steps_for, steps_of
 
 
@@ -42,6 +43,7 @@ def prepare(
     with modules_beside(folder):
         where = None if places is None else lambda *path: f"{places.of(*path)}: "
         check_tasks({**config.ask, **dict.fromkeys(probes)}, loaded.subject.task, *([] if where is None else [where]))
+    planned = with_performance(planned, loaded.subject)
     with named(config, "data"):
         planned.check(loaded.data)
     return loaded, planned

@@ -14,6 +14,7 @@ from weakspot.core.subject import Subject
 from weakspot.data.sources import (
     ArraySource,
     Framing,
+    Grouped,
     IdxSource,
     ImageFolder,
     ImageManifest,
@@ -36,8 +37,8 @@ def load_source(split: str, entry: DataEntry, folder: Path, subject: Subject, sa
     source = _READERS[kind](split, entry, folder, names, subject)
     if entry.metadata is not None:
         options = _given(entry, delimiter="delimiter") | ({"id_column": entry.metadata_id} if entry.metadata_id else {})
-        return WithMetadata(source, folder / entry.metadata, **options)
-    return source
+        source = WithMetadata(source, folder / entry.metadata, **options)
+    return source if entry.group is None else Grouped(source, entry.group)
 
 
 def attacked_split(entry: DataEntry, data: Mapping[str, Source], subject: Subject, sets: Path | None) -> Source:
@@ -77,7 +78,7 @@ _TAKES: dict[Kind, frozenset[str]] = {
     "nifti": frozenset({"spacing", "orientation", "normalise", "sequences", "cases", "follow_links"}),
     "function": frozenset({"arguments"}),
 }
-_EVERYWHERE = {"path", "kind", "metadata", "metadata_id"}
+_EVERYWHERE = {"path", "kind", "metadata", "metadata_id", "group"}
 
 
 def framed(entry: Any, framing: Mapping[str, Any], folder: Path) -> Any:
@@ -94,7 +95,7 @@ def _check_options(entry: DataEntry, kind: Kind) -> None:
     odd = sorted(entry.model_fields_set - allowed)
     if odd:
         takes = ", ".join(sorted(_TAKES[kind]))
-        raise ConfigError(f"{odd[0]} means nothing for data of kind {kind}: it takes {takes}, metadata")
+        raise ConfigError(f"{odd[0]} means nothing for data of kind {kind}: it takes {takes}, metadata, group")
     if kind != "csv" and isinstance(entry.targets, list):
         raise ConfigError(f"targets is {entry.targets}: data of kind {kind} have one; columns are for csv")
 

@@ -21,7 +21,8 @@ TARGETS = ("label", "labels", "target", "targets", "y")
 def source_of(data: Any, what: str, classes: Sequence[str] | None = None) -> Source:
     """A source as it is; a data set, loader or list of samples; an array or tensor, or a tuple (inputs, targets).
 
-    what: begins the message where the data are none of these, as in "test is". classes: names of the classes.
+    what: begins the message where the data are none of these, as in "test is".
+    classes: names of the classes.
     """
     if all(hasattr(data, name) for name in ("ids", "read", "fingerprint")):
         return data  # type: ignore[no-any-return]

@@ -58,7 +58,7 @@ class Attack(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Directed(Attack):
-    """An attack that leads away from an answer, or toward a class."""
+    """An attack that leads away from a prediction or target, or toward a class."""
 
     toward: Toward | None = None
 

@@ -35,12 +35,14 @@ def carlini_wagner(
 
     g = Z_y − max_{i≠y} Z_i for the class y to leave, or (`targeted`) max_{i≠t} Z_i − Z_t for the class t to reach; κ is
     `confidence`. Adam goes `iterations` steps downhill for each of `search_steps` values of c, which grow tenfold until
-    the answer turns and are narrowed down by bisection after that. Of all x′ whose answer has turned the nearest is
-    kept; a sample without one stays as it is. `restart`: each c begins at x, as in the paper, not where the last one
-    ended, which does better with few iterations. `abort_early`: a sample whose objective no longer falls waits for the
-    next c.
+    the prediction changes and are narrowed down by bisection after that. Of all x′ that change it the nearest is
+    kept; a sample without one stays as it is.
 
-    inputs (samples, …); classes (samples,); `forward` gives logits Z.
+    forward: gives logits Z.
+    inputs: shape (samples, …).
+    classes: shape (samples,).
+    restart: each c begins at x, as in the paper, not where the last one ended, which does better with few iterations.
+    abort_early: a sample whose objective no longer falls waits for the next c.
     """
     aim = Aim(forward, classes, targeted, confidence)
     with torch.no_grad():
@@ -66,7 +68,7 @@ class Aim:
     confidence: float
 
     def margin(self, logits: Tensor, rows: Tensor | slice = slice(None)) -> tuple[Tensor, Tensor]:
-        """max(g, −κ) + κ, and whether the answer has turned by that margin; a tie of two classes is no turn."""
+        """max(g, −κ) + κ, and whether the prediction has changed by that margin; a tie of two classes is no change."""
         classes = self.classes[rows][:, None]
         logit, other = logits.gather(1, classes), logits.scatter(1, classes, -torch.inf).max(1, keepdim=True).values
         short = (other - logit if self.targeted else logit - other)[:, 0]

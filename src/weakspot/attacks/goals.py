@@ -20,7 +20,7 @@ _CLASS = 2
 
 @dataclass(frozen=True)
 class Goal:
-    """Another answer than `answers`, or (`targeted`) just that."""
+    """Another prediction than `answers`, or (`targeted`) just that."""
 
     answers: Tensor
     targeted: bool = False
@@ -33,12 +33,12 @@ class Goal:
 
 
 def away_from(outputs: Tensor, targets: Tensor | None, against: Against, task: Task, scores: Scores | None) -> Tensor:
-    """The answers to leave: the true ones, or the model's own."""
+    """What to lead away from: the targets, or the model's own predictions."""
     if against == "prediction":
         return predicted(outputs, task, scores)
     if targets is None:
         raise ConfigError(
-            "the data have no targets to lead the model away from: add them, or attack its own answers with "
+            "the data have no targets to lead the model away from: add them, or attack its own predictions with "
             "against='prediction'"
         )
     return targets

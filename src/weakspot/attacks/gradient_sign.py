@@ -43,8 +43,11 @@ def bim(
 ) -> Tensor:
     """Basic iterative method [kurakin2017]: x_{k+1} = clip(x_k + α sign ∂loss(f(x_k), y)/∂x), never further than ε.
 
-    As `fgsm`, with α = `step`, `iterations` times; every pixel stays within ε of the original and within the bounds.
-    `stop_early`: a sample whose class has turned is left as it is, which is nearer and cheaper; the paper continues.
+    As `fgsm`; every pixel stays within ε of the original and within the bounds.
+
+    step: α.
+    iterations: how many steps.
+    stop_early: leave a sample as it is once its class has changed, which is nearer and cheaper; the paper continues.
     """
     low, high = (inputs - epsilon).clamp_(min=bounds[0]), (inputs + epsilon).clamp_(max=bounds[1])
     changed = inputs.clone()

@@ -32,9 +32,10 @@ def jsma(
     [wiyatno2018]). Not `others`: β is taken for −α, as it is of outputs that sum to a constant; then the pair is that
     of the two largest ∂Z_t/∂x_i, and one backward pass is enough.
 
-    inputs (samples, …), each number a pixel; classes (samples,). `forward` gives logits Z, which the paper uses, or,
-    without `others`, logarithms of probabilities: their slopes are those of the probabilities but for one factor per
-    sample, which chooses no other pair, and do not vanish.
+    forward: gives logits Z, which the paper uses, or, without `others`, logarithms of probabilities: their slopes are
+        those of the probabilities but for one factor per sample, which chooses no other pair, and do not vanish.
+    inputs: shape (samples, …), each number a pixel.
+    classes: shape (samples,).
     """
     changed = inputs.flatten(1).clone()
     limit = bounds[1] if theta > 0 else bounds[0]

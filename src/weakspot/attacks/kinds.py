@@ -165,7 +165,7 @@ class Jsma(Directed):
 
 @dataclass(frozen=True, kw_only=True)
 class CarliniWagner(Directed):
-    """The L2 attack of Carlini and Wagner [carlini2017]: the smallest change that turns the answer.
+    """The L2 attack of Carlini and Wagner [carlini2017]: the smallest change that changes the prediction.
 
     confidence: by how much the wrong logit must win (κ).
     search_steps: how many values of c are tried.

@@ -11,7 +11,7 @@ from weakspot.core.look import Forward
 from weakspot.core.tasks import Scores, Task
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""From outputs and answers to one number per sample, shape (samples,)."""
+"""From outputs and targets to one number per sample, shape (samples,)."""
 
 
 def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:

@@ -18,8 +18,9 @@ def attack_batch(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The changed inputs, and the columns of their `Outcome`, each (samples,). The model comes back as it was.
 
-    `against` says which answers are to be left: the true ones ("target") or the model's own ("prediction"). The model
-    runs with the inference options of the subject, but not compiled: batches shrink as samples are done.
+    The model runs with the inference options of the subject, but not compiled: batches shrink as samples are done.
+
+    against: what to lead away from, the targets ("target") or the model's own predictions ("prediction").
     """
     attack.check(subject)
     with subject.borrowed():

@@ -17,7 +17,9 @@ _PIXELS, _NOISE = 0, 1
 def noisy(inputs: Tensor, pixels: Tensor, noise: Tensor, bounds: tuple[float, float]) -> Tensor:
     """x′ = clip(x + noise) at the chosen pixels, in all their channels; elsewhere x.
 
-    inputs (samples, channels, positions …); pixels (samples, k), numbers of positions; noise (samples, channels, k).
+    inputs: shape (samples, channels, positions …).
+    pixels: numbers of positions, shape (samples, k).
+    noise: shape (samples, channels, k).
     """
     flat = inputs.flatten(2)
     places = pixels[:, None].expand(-1, flat.shape[1], -1)

@@ -8,8 +8,10 @@ import numpy as np
 from torch import Tensor
 
 from weakspot.core.finding import Estimate, Finding
+from weakspot.core.groups import Groups
 from weakspot.estimates import interval_estimate, share_of
 from weakspot.statistics import bootstrap_interval
+from weakspot.statistics.clustered import grouped_mean_interval
 from weakspot.statistics.intervals import too_few_to_resample
 
 if TYPE_CHECKING:
@@ -39,12 +41,14 @@ def distortion(originals: Tensor, changed: Tensor) -> dict[str, Tensor]:
 class Outcome:
     """One row per sample of an attacked set, in its order.
 
-    columns: `l0`, `l2`, `linf`; for classes and labels `before` (the answer was as the attack wants without it) and
-    `success` (it is now); for numbers and maps `loss_before` and `loss_after`.
+    columns: `l0`, `l2`, `linf`; for classes and labels `before` (the prediction was as the attack wants without it) and
+        `success` (it is now); for numbers and maps `loss_before` and `loss_after`.
     """
 
     ids: Sequence[str]
     columns: Mapping[str, np.ndarray]
+    groups: Groups | None = None
+    """What the samples belong to, where some belong together: intervals then go by group."""
 
     @property
     def metadata(self) -> dict[str, np.ndarray]:
@@ -55,13 +59,15 @@ class Outcome:
         """Success rates with Wilson's interval, and the mean distortion of the successes with a bootstrap over them."""
         if "success" not in self.columns:
             rises = [("loss before", "loss_before"), ("loss after", "loss_after")]
-            return {name: _mean(self.columns[column], name) for name, column in rises} | self._distances(slice(None))
+            everything = np.ones(len(self.ids), dtype=bool)
+            losses = {name: self._mean(column, everything, name) for name, column in rises}
+            return losses | self._distances(everything)
         success, before = self.columns["success"], self.columns["before"]
-        turned = success & ~before
+        turned, everything = success & ~before, np.ones(len(success), dtype=bool)
         return {
-            "success": _share(success, "samples answered as the attack wants"),
-            "success before": _share(before, "of them without an attack"),
-            "turned": _share(turned[~before], "of the others, those that the attack turned"),
+            "success": self._share(success, everything, "samples predicted as the attack wants"),
+            "success before": self._share(before, everything, "of them without an attack"),
+            "turned": self._share(turned, ~before, "of the others, those that the attack turned"),
             **self._distances(turned),
         }
 
@@ -75,20 +81,28 @@ class Outcome:
         """The outcome as a Finding, to be kept in a Run beside the examinations of the set."""
         return Finding(name=name, about=about, summary=self.summary(), table=self.table())
 
-    def _distances(self, rows: "np.ndarray | slice") -> dict[str, Estimate]:
+    def _share(self, flags: np.ndarray, among: np.ndarray, about: str) -> Estimate:
+        return share_of(flags[among], about, groups=self._belongs(among), confidence=_CONFIDENCE)
+
+    def _mean(self, column: str, among: np.ndarray, about: str) -> Estimate:
+        return _mean(self.columns[column][among], about, self._belongs(among))
+
+    def _belongs(self, among: np.ndarray) -> np.ndarray | None:
+        return None if self.groups is None else self.groups.names[among]
+
+    def _distances(self, rows: np.ndarray) -> dict[str, Estimate]:
         kind = "mean distortion of the turned samples" if "success" in self.columns else "mean distortion"
-        return {name: _mean(self.columns[name][rows], kind) for name in ("l0", "l2", "linf")}
+        return {name: self._mean(name, rows, kind) for name in ("l0", "l2", "linf")}
 
 
-def _share(rows: np.ndarray, about: str) -> Estimate:
-    return share_of(rows, about, confidence=_CONFIDENCE)
-
-
-def _mean(values: np.ndarray, about: str) -> Estimate:
+def _mean(values: np.ndarray, about: str, groups: np.ndarray | None) -> Estimate:
     if not len(values):
         return Estimate(None, about=about)
     few = too_few_to_resample(len(values), "samples")
     if few:
         return Estimate(float(values.mean()), about=f"{about}; {few}")
+    if groups is not None:
+        interval = grouped_mean_interval(values, groups, confidence=_CONFIDENCE)
+        return interval_estimate(values.mean(), interval, about, confidence=_CONFIDENCE)
     interval = bootstrap_interval(lambda drawn: values[drawn].mean(), len(values), seed=0, confidence=_CONFIDENCE)
     return interval_estimate(values.mean(), interval, about, confidence=_CONFIDENCE)

@@ -20,7 +20,7 @@ from weakspot.core.files import make_folder, remove_folder, tidy, write_text, wr
 from weakspot.core.observation import Batch
 from weakspot.core.progress import Progress, Silent
 from weakspot.core.sample_check import CheckedSource
-from weakspot.core.source import Source, Turn, check_ids
+from weakspot.core.source import Source, Turn, check_ids, groups_of
 from weakspot.core.subject import Subject
 
 _IN_MEMORY = 1 << 30
@@ -63,6 +63,7 @@ class Attacked:
         attack.check(subject)
         check_ids(source)
         self.ids: Sequence[str] = source.ids
+        self.groups = groups_of(source)
         self._source, self._subject, self._attack = source, subject, attack
         self._seed, self._against = seed, against
         self._folder, self._batch_size, self._part_size = folder, batch_size, part_size
@@ -95,7 +96,9 @@ class Attacked:
     def outcome(self) -> Outcome:
         """What the attack did to each sample; makes the set if that has not been done."""
         parts = [self.store.columns(number) for number in range(self._parts)]
-        return Outcome(self.ids, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        return Outcome(
+            self.ids, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, self.groups
+        )
 
     @property
     def store(self) -> Store:

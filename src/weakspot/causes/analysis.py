@@ -46,7 +46,8 @@ class ErrorImages:
     heat_pictures: what each pixel contributed, (images, height, width), each over its largest magnitude.
     parameters: what is known of every image of the test set besides.
     places: which of them these images are.
-    method, positions, unit_length: how the heat maps were made.
+    method, positions, unit_length, sketch: how the heat maps were made.
+    sketch_errors: of each layer, how far sketches' lengths lie from those of the maps; NaN where these are whole.
     left_out: layers that are not compared, and why.
     """
 
@@ -63,6 +64,8 @@ class ErrorImages:
     method: str = "hudd"
     positions: int | None = None
     unit_length: bool = False
+    sketch: int | None = None
+    sketch_errors: tuple[float, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -108,6 +111,8 @@ class ErrorImages:
             method=str(arrays["method"]),
             positions=int(arrays["positions"]) or None,
             unit_length=bool(arrays.get("unit_length", False)),
+            sketch=int(arrays.get("sketch", 0)) or None,
+            sketch_errors=tuple(np.asarray(arrays.get("sketch_errors", ())).tolist()),
             left_out=dict(zip(*(np.asarray(arrays.get(name, ())).tolist() for name in LEFT_OUT), strict=True)),
         )
 

@@ -97,7 +97,7 @@ def heat_map_distances(heat_maps: HeatMapRows | np.ndarray) -> Distances:
     rows = heat_maps if isinstance(heat_maps, HeatMapRows) else HeatMapRows.of(heat_maps)
     count = len(rows)
     products = np.zeros((count, count), order="F")
-    for start, stop in _blocks(rows.size, count):
+    for start, stop in spans(rows.size, count):
         products = dsyrk(1.0, rows.values(start, stop).T, beta=1.0, c=products, trans=1, lower=1, overwrite_c=1)
     norms = products.diagonal().copy()
     condensed = np.empty(count * (count - 1) // 2, dtype=np.float32)
@@ -112,14 +112,14 @@ def heat_map_distances(heat_maps: HeatMapRows | np.ndarray) -> Distances:
 def distances_between(heat_maps: HeatMapRows, others: HeatMapRows) -> Distances:
     """Euclidean distance of every heat map to every one of `others`, float32 (heat maps, others)."""
     distances = np.empty((len(heat_maps), len(others)), dtype=np.float32)
-    for first, last in _blocks(len(heat_maps), 4096):
+    for first, last in spans(len(heat_maps), 4096):
         distances[first:last] = _between(heat_maps.select(np.arange(first, last)), others)
     return distances
 
 
 def _between(some: HeatMapRows, others: HeatMapRows) -> Floats:
     squares = np.zeros((len(some), len(others)))
-    for start, stop in _blocks(some.size, max(len(some), len(others))):
+    for start, stop in spans(some.size, max(len(some), len(others))):
         mine, theirs = some.values(start, stop), others.values(start, stop)
         squares += np.square(mine).sum(1)[:, None] + np.square(theirs).sum(1) - 2 * mine @ theirs.T
     return np.sqrt(np.maximum(squares, 0))
@@ -149,7 +149,7 @@ def images_of_pairs(pairs: int) -> int:
     return (1 + int(np.sqrt(1 + 8 * pairs))) // 2
 
 
-def _blocks(size: int, rows: int) -> Iterator[tuple[int, int]]:
+def spans(size: int, rows: int) -> Iterator[tuple[int, int]]:
     """Spans of at most so many values that `rows` of them fit into a block of memory."""
     step = max(1, _BLOCK_BYTES // (8 * max(rows, 1)))
     return ((start, min(start + step, size)) for start in range(0, size, step))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from weakspot.causes.finding_outputs import ERRORS
-from weakspot.causes.parameters import metadata_columns, metadata_rows
 from weakspot.core.class_names import named_classes
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
@@ -15,6 +14,7 @@ from weakspot.core.observation import Observation, Setting
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.tasks import Task, output_errors
+from weakspot.data.metadata_rows import metadata_columns, metadata_rows
 from weakspot.estimates import share_of
 
 NUMERIC: tuple[Task, ...] = ("regression", "keypoints")

@@ -37,7 +37,7 @@ def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list
     """Write the root-cause clusters of a Run to a new folder, whole or not at all; says in words what was left out.
 
     source: the test data, for the images: files are copied, everything else is written as PNG; without it the small
-    pictures of the Finding are taken.
+        pictures of the Finding are taken.
 
         clusters.csv, images.csv            the clusters, and the cluster of every error-inducing image
         cluster-01/                         its images, the medoid first; contact_sheet.png, heat_map.png, animation.gif

@@ -87,6 +87,7 @@ def summary(images: ErrorImages, study: RootCauseStudy, *, stable: float) -> dic
             None if np.isnan(score := study.layers[study.best].score) else score,
             about="mean distance within clusters, divided by that between any two images and by the number of clusters",
         ),
+        **_sketch_error(images, study.best),
         **layers_left_out(images),
         "images_to_inspect": Estimate(
             to_inspect, about=f"images that a person should look at, {SHOWN} of each cluster"
@@ -97,6 +98,17 @@ def summary(images: ErrorImages, study: RootCauseStudy, *, stable: float) -> dic
         "errors": Estimate(len(images), about="error-inducing images"),
         **sample,
     }
+
+
+def _sketch_error(images: ErrorImages, layer: int) -> dict[str, Estimate]:
+    """How far distances of sketches may be trusted; nothing where the layer's heat maps are whole."""
+    if not images.sketch_errors or np.isnan(error := images.sketch_errors[layer]):
+        return {}
+    about = (
+        f"relative error of the lengths of the layer's heat maps, which are kept as sketches of {images.sketch} values "
+        "(root mean square); distances err about as much"
+    )
+    return {"sketch_error": Estimate(error, about=about)}
 
 
 def no_errors(layers: int) -> dict[str, Estimate]:
@@ -158,7 +170,9 @@ def image_arrays(images: ErrorImages) -> dict[str, np.ndarray]:
         "layers": np.array(images.layers, dtype=np.str_),
     }
     arrays |= {"method": np.array(images.method), "positions": np.array(images.positions or 0)}
-    arrays |= {"unit_length": np.array(images.unit_length)}
+    arrays |= {"unit_length": np.array(images.unit_length), "sketch": np.array(images.sketch or 0)}
+    if images.sketch_errors:
+        arrays["sketch_errors"] = np.array(images.sketch_errors)
     left_out = (list(images.left_out), list(images.left_out.values()))
     arrays |= {name: np.array(words, dtype=np.str_) for name, words in zip(LEFT_OUT, left_out, strict=True) if words}
     arrays |= images.parameters.arrays()

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from weakspot.causes.distances import HeatMapRows, let_go
 from weakspot.causes.error_probes import NUMERIC
+from weakspot.causes.sketches import sketch_error, sketched, worth_sketching
 from weakspot.core.errors import DataError
 from weakspot.core.needs import RelevanceRequest
 from weakspot.core.rows import RowTable
@@ -26,7 +27,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     "gradient": GradientTimesInput,
 }
 SMALL = 1 << 14
-"""Up to so many values a heat map is kept in 32 bits: that costs little, and rounding averages out over many only."""
+"""Up to so many values a whole heat map is kept in 32 bits: that costs little, and rounding averages out over many."""
 
 HEAT_SIDE = 32
 """Of the small pictures of heat maps, in pixels."""
@@ -89,19 +90,19 @@ def summed_positions(relevance: Tensor, most: int) -> Tensor:
     return relevance
 
 
-def stored(relevance: Tensor, precision: Precision) -> tuple[np.ndarray, np.ndarray]:
+def stored(relevance: Tensor, precision: Precision, *, small: int = SMALL) -> tuple[Tensor, Tensor]:
     """Heat maps as they are kept, and what to multiply each with.
 
     In 16 bits each map is first divided by its largest magnitude, so that none is too large or too small for them;
-    "auto" does so for maps of more than `SMALL` values.
+    "auto" does so for maps of more than `small` values.
     """
     values = relevance.float()
-    if precision == "float32" or (precision == "auto" and values[0].numel() <= SMALL):
-        return values.cpu().numpy(), np.ones(len(values), dtype=np.float32)
+    if precision == "float32" or (precision == "auto" and values[0].numel() <= small):
+        return values, values.new_ones(len(values))
     largest = values.flatten(1).abs().amax(1)
     largest = torch.where(largest > 0, largest, 1.0)
     scaled = values / largest.view(-1, *[1] * (values.ndim - 1))
-    return scaled.half().cpu().numpy(), largest.cpu().numpy()
+    return scaled.half(), largest
 
 
 def of_unit_length(relevance: Tensor) -> Tensor:
@@ -115,19 +116,31 @@ def of_unit_length(relevance: Tensor) -> Tensor:
 
 
 def columns_of(
-    relevance: Mapping[str, Tensor], precision: Precision, positions: int | None, *, unit_length: bool = False
-) -> dict[str, np.ndarray]:
-    """The columns of the rows: a heat map and its scale for every layer, by the layer's number."""
+    relevance: Mapping[str, Tensor],
+    precision: Precision,
+    positions: int | None,
+    *,
+    unit_length: bool = False,
+    sketch: int | None = None,
+) -> dict[str, Tensor]:
+    """The columns of the rows: a heat map and its scale for every layer, by the layer's number.
+
+    sketch: maps of more than twice so many values are kept as sketches, with the length that the whole map has.
+    """
     columns = {}
     for number, values in enumerate(relevance.values()):
         reduced = values if positions is None else summed_positions(values, positions)
         if unit_length:
             reduced = of_unit_length(reduced)
-        columns[f"map{number}"], columns[f"scale{number}"] = stored(reduced, precision)
+        small = SMALL
+        if sketch is not None and worth_sketching(reduced[0].numel(), sketch):
+            columns[f"length{number}"] = reduced.float().flatten(1).norm(dim=1)
+            reduced, small = sketched(reduced, sketch), 0
+        columns[f"map{number}"], columns[f"scale{number}"] = stored(reduced, precision, small=small)
     return columns
 
 
-def heat_pictures(relevance: Tensor) -> dict[str, np.ndarray]:
+def heat_pictures(relevance: Tensor) -> dict[str, Tensor]:
     """Small pictures of maps (samples, channels, height, width), as a column of the rows; none of other shapes.
 
     The channels are added up, neighbouring positions averaged, and each map is divided by its largest magnitude.
@@ -139,12 +152,20 @@ def heat_pictures(relevance: Tensor) -> dict[str, np.ndarray]:
     small = max(1, round(summed.shape[2] * scale)), max(1, round(summed.shape[3] * scale))
     reduced = (summed if scale == 1 else F.adaptive_avg_pool2d(summed, small))[:, 0]
     largest = reduced.flatten(1).abs().amax(1)[:, None, None]
-    return {"heat_picture": (reduced / torch.where(largest > 0, largest, 1.0)).half().cpu().numpy()}
+    return {"heat_picture": (reduced / torch.where(largest > 0, largest, 1.0)).half()}
 
 
 def heat_map_rows(rows: RowTable, layer: int, order: np.ndarray) -> HeatMapRows:
     """The heat maps of one layer, where they lie on disk, in the given order of the records."""
     return HeatMapRows(tuple(rows.blocks(f"map{layer}")), np.asarray(rows[f"scale{layer}"], dtype=np.float64), order)
+
+
+def error_of_sketches(rows: RowTable, layer: int, maps: HeatMapRows) -> float:
+    """How far the lengths of a layer's sketches lie from those of the whole maps; NaN where these are kept."""
+    if f"length{layer}" not in rows:
+        return float("nan")
+    exact = np.asarray(rows[f"length{layer}"], dtype=np.float64)[maps.order]
+    return sketch_error(exact, np.sqrt(np.square(maps.values()).sum(1)))
 
 
 def on_disk(blocks: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:

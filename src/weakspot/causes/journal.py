@@ -58,7 +58,7 @@ class LabelJournal:
         """Write one more line, which is on the disk when this returns, or nothing.
 
         change: gets the labels as they are, None where there is no file yet, and says what is to be different. Nobody
-        else writes meanwhile.
+            else writes meanwhile.
         """
         with writing(self.path), self._alone() as file:
             end = _whole_lines(file)

@@ -60,7 +60,7 @@ def chosen_clusters(counts: NDArray[np.int64], scores: Floats, *, bend: Bend = "
     """The number of clusters at the knee of the score [fahmy2021].
 
     bend: "score", the knee of the falling score; "gradient", the knee of its rising gradient, as the released code has
-    it. Fewer than five scores have no gradient.
+        it. Fewer than five scores have no gradient.
     """
     use_gradient = bend == "gradient" and len(scores) >= 5
     return int(counts[knee(counts, gradient(scores) if use_gradient else -scores)])

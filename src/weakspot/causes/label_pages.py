@@ -47,7 +47,7 @@ Texts = Annotated[dict[str, Annotated[str, Field(max_length=10_000)] | None], Fi
 
 
 class LabelChange(BaseModel):
-    """labels: by the images' ids, null to take one away. before: those that stand there to the page's knowledge."""
+    """Labels by the images' ids, null to remove one; `before`: those that the page shows, if it is to be checked."""
 
     labels: Texts
     before: Texts | None = None
@@ -142,7 +142,7 @@ def images(run: Chosen) -> Response:
 
 @router.get("/prediction/{number}", summary="What the model predicts for an image.")
 def prediction(run: Chosen, number: Number) -> Response:
-    """Asked for one image at a time, so that nobody sees it who does not want to."""
+    """One image at a time, so that only those who ask for it see it."""
     unsafe_set = wanted(run)
     return as_json({"prediction": unsafe_set.columns["prediction"][unsafe_set.index(number)]})
 
@@ -158,9 +158,9 @@ def small_picture(run: Chosen, number: Number, v: Version = "") -> Response:
     )
 
 
-@router.put("", summary="Set labels, or take them away.")
+@router.put("", summary="Set or remove labels.")
 def give(run: Chosen, body: LabelChange) -> Response:
-    """What stands there afterwards and what stood there before; nothing is set where `before` differs from it."""
+    """The labels afterwards and before; nothing is set where `before` differs from them."""
     unsafe_set = wanted(run)
     labels = unsafe_set.checked(body.labels)
     expected = None if body.before is None else unsafe_set.checked(body.before)

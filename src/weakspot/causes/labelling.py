@@ -153,10 +153,10 @@ class RunLabels:
         return self._before() if journalled is None else journalled
 
     def change(self, labels: Change, *, expected: Change | None = None) -> dict[str, str | None]:
-        """Set labels, None to take one away, and say what stood there before; on disk when this returns.
+        """Set labels, None to remove one, and return those before; on disk when this returns.
 
-        expected: what stands there to the caller's knowledge; where somebody else has changed it meanwhile, nothing is
-        set, and `LabelsDiffer` says what there is.
+        expected: the labels that the caller knows of; if another program has changed them meanwhile, nothing is set,
+            and `LabelsDiffer` holds those that there are.
         """
         before: dict[str, str | None] = {}
 
@@ -174,12 +174,12 @@ class RunLabels:
         return before
 
     def _before(self) -> dict[str, str]:
-        """The labels of a Run to which none was given since there is a file of them."""
+        """The labels of a Run from before labels had a file of their own."""
         return known_labels(self._run[LABELS]) if LABELS in self._run else {}
 
 
 class LabelsDiffer(RunError):  # noqa: N818 - named after what happened
-    """Somebody else has changed the labels that were to be changed; `labels` are those that stand there."""
+    """Another program has changed the labels that were to be changed; `labels` are those that there are."""
 
     def __init__(self, labels: Change):
         some = [f"{shown(name)!r} is {shown(label or 'without a label')}" for name, label in labels.items()][:_SHOWN]

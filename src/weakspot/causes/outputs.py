@@ -40,7 +40,7 @@ def _largest_cluster(findings: Sequence[Finding]) -> list[WorstFinding]:
     if root_causes is None or not rows:
         return []
     row = max(rows, key=lambda row: row["images"])
-    has_interval = {"low", "high"} <= row.keys()
+    has_interval = {"low", "high"} <= row.keys() and row["low"] == row["low"]  # NaN where samples belong together
     interval = f" (95\u00a0% interval {roughly(row['low'])} to {roughly(row['high'])})" if has_interval else ""
     errors = f"{roughly(row['share'])} of the errors" if "share" in row else counted(row["images"], "error")
     shared = f" Shared: {row['shared']}." if row.get("shared") else ""

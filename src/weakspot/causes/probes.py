@@ -10,7 +10,8 @@ import numpy as np
 from weakspot.causes.analysis import ErrorImages, study_root_causes
 from weakspot.causes.blank_layers import blank
 from weakspot.causes.clusters import ClusterRecipe, Compare
-from weakspot.causes.distances import Distances, HeatMapRows, heat_map_distances
+from weakspot.causes.device_distances import distances_on
+from weakspot.causes.distances import Distances, HeatMapRows
 from weakspot.causes.error_probes import Errors
 from weakspot.causes.finding_outputs import ROOT_CAUSES
 from weakspot.causes.finding_parts import finding_parts, no_errors, nothing_to_compare
@@ -19,6 +20,7 @@ from weakspot.causes.heat_maps import (
     ErrorRelevance,
     Precision,
     columns_of,
+    error_of_sketches,
     heat_map_rows,
     heat_pictures,
     on_disk,
@@ -27,7 +29,8 @@ from weakspot.causes.heat_maps import (
 from weakspot.causes.knees import Bend
 from weakspot.causes.labelling import table_in
 from weakspot.causes.landmarks import landmarks
-from weakspot.causes.parameters import PREFIX, Parameters
+from weakspot.causes.parameters import Parameters
+from weakspot.causes.sketches import SKETCH
 from weakspot.causes.tree import Linkage
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Finding
@@ -37,6 +40,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
+from weakspot.data.metadata_rows import PREFIX
 from weakspot.data.thumbnails import thumbnails
 
 Keep = Literal["best", "all", "none"]
@@ -56,7 +60,10 @@ class RootCauses(Probe):
     method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "gradient", activation × gradient.
     positions: sum the relevance of neighbouring positions until a map has at most so many a side; by default none.
     unit_length: divide each map by its length: where relevance lies is compared, not how much of it there is.
-    precision: "auto" keeps maps of more than 16,384 values in 16 bits and smaller ones in 32; "float32"; "float16".
+    sketch: maps of more than twice so many values are kept as sketches, a seeded random projection to so many values
+        that keeps distances but for an error that the summary states; none keeps all maps whole.
+    precision: "auto" keeps sketches and maps of more than 16,384 values in 16 bits and smaller ones in 32; "float32";
+        "float16".
     linkage: how clusters are merged: "ward", "average", "complete", "weighted", "single".
     compare: images by their "heat maps", or, as the released code does, by their "distances" to all images.
     bend: where the knee is sought: in the "score", or, as the released code does, in its "gradient".
@@ -75,12 +82,14 @@ class RootCauses(Probe):
 
     tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ROOT_CAUSES
+    by_group = ("explained_clusters", "reduced_clusters")  # shares of clusters
 
     errors: Finding
     layers: Layers = "all"
     method: str = "hudd"
     positions: int | None = None
     unit_length: bool = False
+    sketch: int | None = SKETCH
     precision: Precision = "auto"
     linkage: Linkage = "ward"
     compare: Compare = "heat maps"
@@ -88,7 +97,7 @@ class RootCauses(Probe):
     clusters: int | None = None
     most_clusters: int = 150
     layer: str | None = None
-    most_images: int = 8000
+    most_images: int = 2000
     replicates: int = 50
     stable: float = 0.6
     keep: Keep = "best"
@@ -106,6 +115,8 @@ class RootCauses(Probe):
             raise ConfigError(
                 f"expected most_images ≥ 3 and positions ≥ 1 or none, got {self.most_images} and {self.positions}"
             )
+        if self.sketch is not None and self.sketch < 16:
+            raise ConfigError(f"sketch is {self.sketch}: expected 16 values or more, or null for whole heat maps")
         _ = self.recipe
 
     @classmethod
@@ -146,7 +157,9 @@ class RootCauses(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep the heat maps of all layers, and a small picture of the image and of what its pixels contributed."""
         relevance = seen.relevance(self.attribution)
-        columns = columns_of(relevance, self.precision, self.positions, unit_length=self.unit_length)
+        columns = columns_of(
+            relevance, self.precision, self.positions, unit_length=self.unit_length, sketch=self.sketch
+        )
         if self.thumbnail and seen.inputs.ndim == 4:
             columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
             columns |= heat_pictures(next(iter(relevance.values())))
@@ -170,7 +183,7 @@ class RootCauses(Probe):
         order = id_order(kept.ids)
         ids = np.asarray(kept.ids, dtype=np.str_)[order]
         chosen = landmarks(ids.tolist(), self.most_images, seed=self.seed)
-        maps, distances, left_out = self._compared(kept, labels, order, chosen)
+        maps, distances, errors, left_out = self._compared(kept, labels, order, chosen)
         return ErrorImages(
             ids=ids,
             kinds=np.array([self._kinds[name] for name in ids.tolist()], dtype=np.str_),
@@ -184,24 +197,26 @@ class RootCauses(Probe):
             method=self.method,
             positions=self.positions,
             unit_length=self.unit_length,
+            sketch=self.sketch,
+            sketch_errors=errors,
             left_out=left_out,
         )
 
-    @staticmethod
     def _compared(
-        kept: RowTable, labels: Sequence[str], order: np.ndarray, chosen: np.ndarray
-    ) -> tuple[dict[str, HeatMapRows], list[Distances], dict[str, str]]:
-        """The heat maps of the layers that tell images apart, their distances, and why other layers do not."""
-        maps, distances, left_out = {}, [], {}
+        self, kept: RowTable, labels: Sequence[str], order: np.ndarray, chosen: np.ndarray
+    ) -> tuple[dict[str, HeatMapRows], list[Distances], tuple[float, ...], dict[str, str]]:
+        """The heat maps of the layers that tell images apart, distances, errors of sketches, why others do not."""
+        maps, distances, errors, left_out = {}, [], [], {}
         for number, label in enumerate(labels):
             rows = heat_map_rows(kept, number, order)
-            between = heat_map_distances(rows.select(chosen))
+            between = distances_on(rows.select(chosen), self.setting.here)
             if why := blank(rows.select(chosen), between):
                 left_out[label] = why
                 continue
             maps[label] = rows
             distances.append(parked(between))
-        return maps, distances, left_out
+            errors.append(error_of_sketches(kept, number, rows.select(chosen)))
+        return maps, distances, tuple(errors), left_out
 
     def _metadata(self, ids: np.ndarray) -> dict[str, Any]:
         """What is known of all images of the test set besides, and which of them have these ids."""

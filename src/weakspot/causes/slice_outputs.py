@@ -21,7 +21,7 @@ _TRAITS = ("left out",)
 ERROR_SLICES = Outputs(
     summary={
         "confirmed": count(
-            "causes: rules on traits or labels that hold for unusually many errors in the held-out half of the data too"
+            "causes: rules on traits, labels or features that hold for unusually many errors in the held-out half too"
         ),
         "confusions": count("predicted classes with unusually many errors in the held-out half too"),
         "suspicions": count("rules that the held-out half did not confirm"),
@@ -29,6 +29,12 @@ ERROR_SLICES = Outputs(
         "errors": count("images that the model predicts incorrectly", better="lower"),
         "inputs": count("samples examined"),
         "searched": count("traits that rules were sought in", optional=True),
+        "views": text("what the model's layers show that was searched", optional=True),
+        "doubtful_labels": count(
+            "errors whose label may be wrong: of their ten nearest neighbours in the features nine carry the predicted "
+            "label",
+            optional=True,
+        ),
         "left_out": count("traits that were left out, since they follow from the prediction or the label"),
         "agreement": number(
             "Cohen's kappa of labels and predictions: 0 as by chance, 1 always", better="higher", optional=True
@@ -46,7 +52,10 @@ ERROR_SLICES = Outputs(
             "slice": number("the rule's place in the list", role="code"),
             "status": text('"confirmed", or "suspicion" if the excess of errors was not confirmed'),
             "confirmed": flag("whether the rule is confirmed"),
-            "kind": text('"trait" for a rule on traits or labels, "confusion" for one on the prediction'),
+            "kind": text(
+                '"trait" for a rule on traits or labels, "features" for a region of features, "confusion" for a '
+                "rule on the prediction"
+            ),
             "rule": text("which images the rule holds for"),
             "summary": text("the rule with its error rates, in a sentence"),
             "images": count("images that the rule holds for"),
@@ -63,7 +72,7 @@ ERROR_SLICES = Outputs(
             "contrast": text(
                 "in what the errors of the slice differ from correct images of the same classes, in words"
             ),
-            "wrong_examples": text("typical errors of the slice"),
+            "incorrect_examples": text("typical errors of the slice"),
             "correct_examples": text("images of the slice that are like them and predicted correctly"),
             "conditions": text("the rule as JSON, to be applied to other data"),
         }
@@ -75,6 +84,11 @@ ERROR_SLICES = Outputs(
             "image_found_on": ArraySpec("whether rules were sought on it; the others confirm", _IMAGES),
             "measures": ArraySpec("what was measured of each image", ("images", "measures")),
             "measure_names": ArraySpec("names of the measures", ("measures",)),
+            "regions": ArraySpec("names of the regions of features or layer statistics, by their rank", ("regions",)),
+            "region_offset": ArraySpec("what is taken from values · weights: the likeness of a region", ("regions",)),
+            "region_weights-*": ArraySpec("weights of each region", ("values",)),
+            "doubtful_id": ArraySpec("errors whose label may be wrong, the clearest first", ("doubtful",)),
+            "doubtful_kind": ArraySpec("label and prediction of each of them", ("doubtful",)),
             "left_out": ArraySpec("traits that were left out", _TRAITS),
             "left_out_why": ArraySpec("why each of them was", _TRAITS),
         }
@@ -115,6 +129,10 @@ ERROR_SLICES = Outputs(
         ),
     ),
     advice=(
+        Advice(
+            "Look at the labels of {doubtful_labels} errors first (array `doubtful_id`): their neighbours carry the "
+            "predicted label.",
+        ),
         Advice(
             "Collect or simulate new images of this kind: {first_rule}. Label them and train on them. Keep the test "
             "images in the test set, and do not train on them.",

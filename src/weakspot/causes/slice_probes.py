@@ -1,5 +1,7 @@
 """Error slices: rules that hold for unusually many errors, found on one half of the data and confirmed on the other."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +14,28 @@ from weakspot.causes.error_probes import (
     named_predictions,
     prediction_columns,
 )
-from weakspot.causes.parameters import metadata_columns, metadata_rows
 from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.causes.slice_parts import ExaminedImages, slice_arrays, slice_columns, slice_summary
-from weakspot.causes.slice_traits import TraitOptions, group_numbers, trait_table, without_prefix
+from weakspot.causes.slice_traits import TraitOptions, check_column, trait_table, without_prefix
+from weakspot.causes.slice_views import SOURCES, SliceSource, view_columns, view_taps, views_of
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
+from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
+from weakspot.core.taps import Tap
 from weakspot.data.image_measures import MEASURES, image_measures, measurable
-from weakspot.slices import SliceData, SliceSearch, chance_corrected_agreement, first_half, ranked_slices
+from weakspot.data.metadata_rows import metadata_columns, metadata_rows
+from weakspot.slices import (
+    SliceData,
+    SliceSearch,
+    Trait,
+    chance_corrected_agreement,
+    doubtful_labels,
+    first_half,
+    ranked_slices,
+)
 
 LEAST_AGREEMENT = 0.2
 """Cohen's kappa below which agreement is at most "slight" [landis1977], and errors are the rule."""
@@ -31,17 +44,20 @@ LEAST_AGREEMENT = 0.2
 class ErrorSlices(Probe):
     """Rules that hold for unusually many errors, as "dark (brightness < 0.2)". After SliceLine (Sagadeeva, Boehm 2021).
 
-    Rules are conditions on traits: the metadata, what can be measured of any image, and the true class. They are found
-    on one half of the images. On the other half each is tested against images of the same classes that no earlier rule
-    holds for, corrected for the number of rules. Those that do not pass are suspicions. What the rules leave is
-    searched for predicted classes with many errors: confusions.
+    Rules are conditions on traits: the metadata, what can be measured of any image, and the true class; or regions of
+    the model's features or of the statistics of its layers, where it can be looked into. They are found on one half of
+    the images. On the other half each is tested against images of the same classes that no earlier rule holds for,
+    corrected for the number of rules. Those that do not pass are suspicions. What the rules leave is searched for
+    predicted classes with many errors: confusions. Errors whose neighbours carry the predicted label are listed apart.
 
     threshold: error above which a number or keypoint is incorrect; by default the quantile decides.
     quantile: of all errors in these data, above which a number or keypoint is incorrect: 0.9 takes the worst tenth.
     angles: columns of the metadata that are angles in degrees, where 359 is near 1.
     ignore: columns of the metadata that no rule may name.
-    group: column of the metadata with equal values for images that belong together, such as a film or a patient.
+    group: column of the metadata with equal values for images that belong together, such as a film or a patient; by
+        default what the data say.
     measures: whether brightness, contrast and the other measures of the images are traits.
+    sources: of the rules: "traits", "confusions", "features", "layer statistics"; by default all that there are.
     depth: how many conditions a rule may have, at most 4.
     smallest: how many images a rule must hold for, in the half that is searched.
     most: how many rules at most.
@@ -50,6 +66,7 @@ class ErrorSlices(Probe):
 
     tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ERROR_SLICES
+    by_group = ("low", "high", "elsewhere_low", "elsewhere_high")
 
     threshold: float | None = None
     quantile: float = 0.9
@@ -57,7 +74,8 @@ class ErrorSlices(Probe):
     ignore: tuple[str, ...] = ()
     group: str | None = None
     measures: bool = True
-    depth: int = 3
+    sources: tuple[SliceSource, ...] = SOURCES
+    depth: int = 2
     smallest: int = 10
     most: int = 10
     seed: int = 0
@@ -67,7 +85,19 @@ class ErrorSlices(Probe):
     def __post_init__(self) -> None:
         if not 0 < self.quantile < 1:
             raise ConfigError(f"quantile is {self.quantile}: expected a number between 0 and 1, such as 0.9")
+        if not self.sources or set(self.sources) - set(SOURCES):
+            raise ConfigError(f"sources is {list(self.sources)}: expected some of {', '.join(SOURCES)}")
         _ = self.search
+
+    @property
+    def _taps(self) -> dict[str, Tap]:
+        """What is taken of the model's layers, by source."""
+        return view_taps(self.setting.layers, self.sources)
+
+    @property
+    def needs(self) -> Needs:
+        """The outputs, and of a model that can be looked into its features and statistics."""
+        return Needs(taps=tuple(self._taps.values()))
 
     @property
     def search(self) -> SliceSearch:
@@ -81,6 +111,7 @@ class ErrorSlices(Probe):
             del columns["prediction"], columns["target"]
         if self.measures and measurable(seen.inputs):
             columns |= {_key(name): values for name, values in image_measures(seen.inputs).items()}
+        columns |= view_columns(seen, self._taps)
         self.images.append(seen.ids, **columns)
 
     def finish(self) -> Finding:
@@ -88,8 +119,11 @@ class ErrorSlices(Probe):
         images, groups = self._examined(self.images.read())
         agreement = self._agreement(images)
         near_chance = agreement is not None and agreement < LEAST_AGREEMENT
-        data = SliceData(images.wrong, images.found_on, images.labels, groups)
-        slices = [] if near_chance else ranked_slices(images.table.traits, data, self.search)
+        if not near_chance:
+            images = replace(images, doubtful=self._doubtful(images))
+        aside = images.flagged(images.doubtful)
+        data = SliceData(images.wrong, images.found_on, images.labels, groups, aside, images.views)
+        slices = [] if near_chance else ranked_slices(self._searched(images.table.traits), data, self.search)
         summary = slice_summary(images, slices)
         if agreement is not None:
             summary["agreement"] = Estimate(agreement)
@@ -113,14 +147,40 @@ class ErrorSlices(Probe):
             named = {name: column[order] for name, column in named_predictions(rows, self.setting).items()}
         wrong = np.asarray(wrong)[order]
         measures = {name: np.asarray(rows[_key(name)])[order] for name in MEASURES if _key(name) in rows}
-        options = TraitOptions(self.angles, self.ignore, self.group)
+        group = self.group or (self.setting.groups.column if self.setting.groups else None)
+        options = TraitOptions(self.angles, self.ignore, group)
         table = trait_table(metadata, measures, named, wrong, options)
-        groups = group_numbers(metadata, self.group)
-        halves = ids.tolist() if self.group is None else metadata[self.group].astype(np.str_).tolist()
+        belongs = self._belongs(ids, metadata)
+        groups = None if belongs is None else np.unique(belongs, return_inverse=True)[1].astype(np.int64)
+        halves = (ids if belongs is None else belongs).tolist()
         labels = np.unique(named["target"], return_inverse=True)[1] if named else None
         kinds = error_kinds(rows, self.setting)[order]
         found_on = first_half(halves, seed=self.seed)
-        return ExaminedImages(ids, wrong, kinds, labels, found_on, table), groups
+        views = tuple(views_of(rows, order))
+        return ExaminedImages(ids, wrong, kinds, labels, found_on, table, views), groups
+
+    def _searched(self, traits: Sequence[Trait]) -> list[Trait]:
+        """The traits of the sources that were asked for."""
+        kinds = {"prediction": "confusions"}
+        return [trait for trait in traits if kinds.get(trait.source, "traits") in self.sources]
+
+    def _doubtful(self, images: ExaminedImages) -> NDArray[np.int64]:
+        """Errors whose label may be wrong, the clearest first: places in the order of the ids."""
+        features = next((view.values for view in images.views if view.name == "features"), None)
+        if features is None or self.setting.task != "classification":
+            return np.zeros(0, dtype=np.int64)
+        named = {trait.source: trait.column for trait in images.table.traits}
+        numbers = np.unique(np.concatenate([named["class"], named["prediction"]]), return_inverse=True)[1]
+        flags, near = doubtful_labels(features, *np.split(numbers, 2))
+        places = np.flatnonzero(flags)
+        return places[np.argsort(-near[places], kind="stable")]
+
+    def _belongs(self, ids: NDArray[np.str_], metadata: dict[str, Any]) -> NDArray[np.str_] | None:
+        """What each image belongs to; None where each stands for itself."""
+        if self.group is None:
+            return self.setting.groups_of(ids.tolist())
+        check_column(metadata, self.group, "group")
+        return np.asarray(metadata[self.group].astype(np.str_))
 
     def _agreement(self, images: ExaminedImages) -> float | None:
         if self.setting.task != "classification" or not len(images.ids):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weakspot.causes.parameters import PREFIX
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import nearest
 from weakspot.data.image_measures import MEASURES
+from weakspot.data.metadata_rows import PREFIX
 from weakspot.slices import Trait
 
 OF_ATTACKS = ("attack_success", "attack_before")
@@ -45,7 +45,9 @@ def trait_table(
 ) -> TraitTable:
     """Metadata, image measures, label and prediction as traits.
 
-    metadata: columns by their name. measures: by theirs. named: "target" and "prediction" by name, where there are any.
+    metadata: columns by their name.
+    measures: by theirs.
+    named: "target" and "prediction" by name, where there are any.
     """
     _check(metadata, options)
     left_out = {
@@ -65,13 +67,14 @@ def trait_table(
 def _check(metadata: Mapping[str, NDArray[Any]], options: TraitOptions) -> None:
     for option, names in (("angles", options.angles), ("ignore", options.ignore)):
         for name in names:
-            _check_column(metadata, name, option)
+            check_column(metadata, name, option)
     texts = [name for name in options.angles if metadata[name].dtype.kind not in "biuf"]
     if texts:
         raise ConfigError(f"angles names {texts[0]!r}, which holds text: expected a column of degrees")
 
 
-def _check_column(metadata: Mapping[str, NDArray[Any]], name: str, option: str) -> None:
+def check_column(metadata: Mapping[str, NDArray[Any]], name: str, option: str) -> None:
+    """Refuse a column that the metadata do not have."""
     if name not in metadata:
         have = ", ".join(metadata) or "none"
         raise ConfigError(
@@ -125,14 +128,6 @@ def same_partition(first: NDArray[Any], second: NDArray[Any]) -> bool:
 def without_prefix(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Metadata by their own names."""
     return {name.removeprefix(PREFIX): column for name, column in columns.items()}
-
-
-def group_numbers(metadata: Mapping[str, NDArray[Any]], group: str | None) -> NDArray[np.int64] | None:
-    """A number for each group of images that belong together; None where each stands for itself."""
-    if group is None:
-        return None
-    _check_column(metadata, group, "group")
-    return np.asarray(np.unique(metadata[group], return_inverse=True)[1], dtype=np.int64)
 
 
 def standing(traits: Sequence[Trait]) -> NDArray[np.float64]:

@@ -158,7 +158,9 @@ class UnsafeSet(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep the heat map, the prediction and a small picture."""
         relevance, made = seen.relevance(self.attribution), self._errors
-        columns = columns_of(relevance, "auto", made.positions, unit_length=made.unit_length)
+        columns: dict[str, Any] = dict(
+            columns_of(relevance, "auto", made.positions, unit_length=made.unit_length, sketch=made.sketch)
+        )
         columns["prediction"] = seen.predicted.reshape(len(seen.ids), -1).cpu().numpy()
         if seen.batch.targets is not None and self.setting.task not in NUMERIC:
             columns["target"] = seen.targets.reshape(len(seen.ids), -1).long().cpu().numpy()

@@ -1,7 +1,12 @@
 from weakspot.classes.coverage_probes import ClassCoverage as ClassCoverage
 from weakspot.classes.coverage_probes import ClassCriteria as ClassCriteria
 from weakspot.classes.coverage_probes import ClassRanges as ClassRanges
+from weakspot.classes.few_labels import estimated_accuracy as estimated_accuracy
+from weakspot.classes.few_labels import export_plan as export_plan
+from weakspot.classes.few_labels import read_plan_labels as read_plan_labels
 from weakspot.classes.group_probes import GroupFairness as GroupFairness
+from weakspot.classes.label_probes import KnownConfidence as KnownConfidence
+from weakspot.classes.label_probes import LabelPlan as LabelPlan
 from weakspot.classes.membership import Members as Members
 from weakspot.classes.membership import class_members as class_members
 from weakspot.classes.membership import class_sizes as class_sizes
@@ -31,6 +36,8 @@ from weakspot.classes.metrics_groups import AccuracyGaps as AccuracyGaps
 from weakspot.classes.metrics_groups import GroupAccuracy as GroupAccuracy
 from weakspot.classes.metrics_groups import accuracy_gaps as accuracy_gaps
 from weakspot.classes.metrics_groups import group_accuracy as group_accuracy
+from weakspot.classes.metrics_labels import average_thresholded_confidence as average_thresholded_confidence
+from weakspot.classes.metrics_labels import difference_of_confidences as difference_of_confidences
 from weakspot.classes.pairs import cutoff_score as cutoff_score
 from weakspot.classes.pairs import most_suspicious as most_suspicious
 from weakspot.classes.pairs import pair_classes as pair_classes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weakspot.classes.membership import Members, class_sizes
 from weakspot.classes.metrics_activation import Bits, activation_counts
 from weakspot.classes.metrics_bias import Near, average_bias, average_confusion_disparity, bias_errors
-from weakspot.classes.metrics_bootstrap import DistanceEstimate, bootstrap_distance
+from weakspot.classes.metrics_bootstrap import DistanceEstimate, Squared, bootstrap_distance
 from weakspot.classes.metrics_confusion import label_coincidence, pair_confusion, type1_confusion, type2_confusion
 from weakspot.classes.metrics_distance import activation_distance
 from weakspot.classes.pairs import Cutoff, pair_values, suspicious
@@ -170,6 +170,8 @@ class Images:
     multilabel: bool
     rank: NDArray[np.int64]
     """Place of each image in the order of the ids."""
+    belongs: NDArray[np.str_] | None = None
+    """What each image belongs to, such as a film; None where each stands for itself."""
 
 
 def study_pairs(
@@ -181,17 +183,18 @@ def study_pairs(
     normalise: bool = False,
     replicates: int = 100,
     seed: int = 0,
+    squared: Squared | None = None,
 ) -> PairStudy:
     """Distances, bias and, where there are labels, true confusion of the given classes (`deepinspect`).
 
-    Args:
-        images: what the network made of each image.
-        classes: the classes to study, each with at least two predicted images.
-        cutoff: which pairs to report, as in `suspicious`; a number is a distance.
-        near: as in `average_bias`.
-        normalise: as in `activation_distance`.
-        replicates: of the resampling behind the intervals; 0 for none.
-        seed: of the resampling.
+    images: what the network made of each image.
+    classes: the classes to study, each with at least two predicted images.
+    cutoff: which pairs to report, as in `suspicious`; a number is a distance.
+    near: as in `average_bias`.
+    normalise: as in `activation_distance`.
+    replicates: of the resampling behind the intervals; 0 for none.
+    seed: of the resampling.
+    squared: as in `bootstrap_distance`.
     """
     members = images.predicted[:, classes]
     counts = activation_counts(images.bits, members, neurons=images.neurons)
@@ -208,6 +211,8 @@ def study_pairs(
             replicates=replicates,
             normalise=normalise,
             rank=images.rank,
+            belongs=images.belongs,
+            squared=squared,
         )
     together = label_coincidence(images.labels[:, classes]) if images.multilabel and images.labels is not None else None
     return PairStudy(
@@ -228,11 +233,10 @@ def study_outputs(
 
     The bias of two classes is the disparity of their soft confusion; the true one is that of their confusion.
 
-    Args:
-        soft_confusion: `output_soft_confusion` of all classes.
-        classes: the classes to study, each with at least one predicted image.
-        confusion: their true confusion, directional; None without labels.
-        cutoff: which pairs to report, as in `suspicious`; a number is a soft_confusion.
+    soft_confusion: `output_soft_confusion` of all classes.
+    classes: the classes to study, each with at least one predicted image.
+    confusion: their true confusion, directional; None without labels.
+    cutoff: which pairs to report, as in `suspicious`; a number is a soft_confusion.
     """
     matrix = soft_confusion[np.ix_(classes, classes)]
     bias = average_confusion_disparity(matrix) if len(classes) > 2 else None

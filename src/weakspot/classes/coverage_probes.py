@@ -37,6 +37,7 @@ class ClassCoverage(LayerProbe):
 
     threshold: above which a neuron counts as active.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "output", the values before normalisation and activation, as the paper's code takes them; or "activated".
     """
 
     outputs = declared.CLASS_COVERAGE
@@ -94,6 +95,7 @@ class ClassRanges(LayerProbe):
     """Smallest and largest value of each neuron over the training images of each class: bounds for `ClassCriteria`.
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "output", the values before normalisation and activation, as the paper's code takes them; or "activated".
     """
 
     outputs = declared.CLASS_RANGES
@@ -136,6 +138,7 @@ class ClassCriteria(LayerProbe):
 
     sections: k, into how many sections each range is cut.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "output", the values before normalisation and activation, as the paper's code takes them; or "activated".
     ranges: the Finding of `ClassRanges` over the training data.
     """
 
@@ -155,7 +158,7 @@ class ClassCriteria(LayerProbe):
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The ranges of the same layers."""
-        return {"ranges": Step.of(ClassRanges, layers=options["layers"])}
+        return {"ranges": Step.of(ClassRanges, layers=options["layers"], side=options["side"])}
 
     def observe(self, seen: Observation) -> None:
         """One record per image and class: the section of each neuron, and the most active neuron of each layer."""

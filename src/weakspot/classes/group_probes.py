@@ -1,6 +1,7 @@
 """Groups of images: is the network less accurate for some of them, and do they look different from inside?"""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.taps import Tap
 from weakspot.data.text_rows import decoded, encoded
-from weakspot.estimates import interval_estimate, share_estimate
-from weakspot.statistics import Interval
+from weakspot.estimates import interval_estimate
+from weakspot.statistics import Interval, value_groups
 
 
 class GroupFairness(Probe):
@@ -31,7 +32,8 @@ class GroupFairness(Probe):
     predicted classes c, |Δ(c, a) − Δ(c, b)|/(Δ(c, a) + Δ(c, b)), which says beside which class the groups part. With
     several labels per image, an image is predicted correctly if all its labels are.
 
-    groups: the column of the metadata that names each image's group; by default the images' true class.
+    groups: the column of the metadata that names each image's group; by default the images' true class. Numbers of more
+        than ten values are cut into four groups at their quartiles.
     threshold: above which a neuron counts as active.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
     side: where to look at a layer: its "output", before normalisation and activation, its "input", or "activated".
@@ -41,6 +43,7 @@ class GroupFairness(Probe):
     """
 
     outputs = declared.GROUP_FAIRNESS
+    by_group = ("largest_difference", "worst_accuracy", "low", "high")
 
     tasks = ("classification", "multilabel")
 
@@ -60,10 +63,14 @@ class GroupFairness(Probe):
         return Tap(self.layers, side=self.side, scaled=True)
 
     def observe(self, seen: Observation) -> None:
-        """Keep each image's neural path, its answer and its group."""
-        columns = {"bits": neural_path(seen, self.tap, self.threshold), **stored_columns(seen, labelled=True)}
+        """Keep each image's neural path, its prediction and its group."""
+        columns: dict[str, Any] = {
+            "bits": neural_path(seen, self.tap, self.threshold),
+            **stored_columns(seen, labelled=True),
+        }
         if self.groups is not None:
-            columns["group"] = encoded(metadata_column(seen, self.groups))
+            column = np.asarray(metadata_column(seen, self.groups))
+            columns["group"] = column.astype(np.float64) if column.dtype.kind in "iuf" else encoded(column)
         self.images.append(seen.ids, **columns)
 
     def finish(self) -> Finding:
@@ -81,7 +88,9 @@ class GroupFairness(Probe):
         if len(kept) < 2:
             return self.finding(summary=counts)
         inside = np.isin(number, kept)
-        accuracy = group_accuracy(rows["correct"][inside], np.array(names)[number[inside]])
+        belongs = self.setting.groups_of(rows.ids)
+        belongs = None if belongs is None else belongs[inside]
+        accuracy = group_accuracy(rows["correct"][inside], np.array(names)[number[inside]], belongs)
         gaps = accuracy_gaps(accuracy, confidence=self.confidence)
         members = class_members(number, len(names))[:, kept]
         return self.finding(
@@ -112,13 +121,13 @@ def metadata_column(seen: Observation, name: str) -> np.ndarray:
 
 
 def group_numbers(column: np.ndarray, classes: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Names of the groups and the number of each image's, from encoded names or from true classes.
+    """Names of the groups and the number of each image's, from encoded names, numbers or true classes.
 
     Several true classes make a group of their own, named after all of them.
     """
-    names = decoded(column) if column.dtype == np.uint8 else named_classes(column, classes, empty="none")
-    groups, number = np.unique(names, return_inverse=True)
-    return groups.tolist(), number
+    if column.dtype == np.float64:
+        return value_groups(column)
+    return value_groups(decoded(column) if column.dtype == np.uint8 else named_classes(column, classes, empty="none"))
 
 
 def gap_columns(accuracy: GroupAccuracy, gaps: AccuracyGaps) -> dict[str, np.ndarray]:
@@ -150,9 +159,9 @@ def _summary(accuracy: GroupAccuracy, gaps: AccuracyGaps, confidence: float) -> 
             confidence=confidence,
         ),
         "sure_differences": Estimate(int(gaps.sure.sum()), about=f"of {gaps.sure.size} pairs of groups"),
-        "worst_accuracy": share_estimate(
-            int(accuracy.correct[worst]),
-            int(accuracy.images[worst]),
+        "worst_accuracy": interval_estimate(
+            accuracy.accuracy[worst],
+            Interval(*(ends[worst] for ends in accuracy.interval(confidence=confidence))),
             f"of group {accuracy.groups[worst]}",
             confidence=confidence,
         ),

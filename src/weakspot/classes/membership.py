@@ -18,10 +18,9 @@ Members: TypeAlias = csr_array
 def class_members(labels: ArrayLike | csr_array, classes: int) -> Members:
     """Membership matrix (images × classes) from either way of labelling.
 
-    Args:
-        labels: one class number per image (single-label; −1 for an image without a label), or a matrix
-            images × classes that is nonzero where the image has the class (multi-label), dense or sparse.
-        classes: number of classes.
+    labels: one class number per image (single-label; −1 for an image without a label), or a matrix
+        images × classes that is nonzero where the image has the class (multi-label), dense or sparse.
+    classes: number of classes.
 
     >>> class_members([2, 0, -1], classes=3).toarray().tolist()
     [[0, 0, 1], [1, 0, 0], [0, 0, 0]]

@@ -24,13 +24,10 @@ def activation_probability(bits: Bits, members: Members, *, neurons: int) -> NDA
 
     P(n | C) = |{x ∈ C: out(n, x) > threshold}| / |C|.
 
-    Args:
-        bits: packed activations, images × ceil(neurons/8).
-        members: images × classes; the predicted classes, in the paper.
-        neurons: how many of the bits are neurons.
-
-    Returns:
-        classes × neurons; NaN for a class without images.
+    bits: packed activations, images × ceil(neurons/8).
+    members: images × classes; the predicted classes, in the paper.
+    neurons: how many of the bits are neurons.
+    returns: classes × neurons; NaN for a class without images.
 
     >>> from weakspot.classes import class_members
     >>> bits = np.packbits([[1, 0, 1], [1, 1, 0]], axis=1)
@@ -48,10 +45,9 @@ def activation_counts(bits: Bits, members: Members, *, neurons: int) -> NDArray[
     In the narrowest type that holds the largest class: 10,000 classes × 50,000 neurons are half a gigabyte for classes
     of up to 255 images, and one for up to 65,535, where probabilities would take four.
 
-    Args:
-        bits: packed activations, images × ceil(neurons/8).
-        members: images × classes.
-        neurons: how many of the bits are neurons.
+    bits: packed activations, images × ceil(neurons/8).
+    members: images × classes.
+    neurons: how many of the bits are neurons.
     """
     check_bits(bits, members, neurons)
     narrow = np.min_scalar_type(int(class_sizes(members).max(initial=0)))
@@ -65,9 +61,8 @@ def activation_counts(bits: Bits, members: Members, *, neurons: int) -> NDArray[
 def neural_paths(bits: Bits, members: Members) -> NDArray[np.int64]:
     """Number of distinct neural paths of each class: sets of neurons that some image of it activates (`deepinspect`).
 
-    Args:
-        bits: packed activations, images × bytes.
-        members: images × classes.
+    bits: packed activations, images × bytes.
+    members: images × classes.
     """
     whole = np.dtype((np.void, bits.shape[1]))
     return np.array([np.unique(bits[images].view(whole)).size for images in images_of(members)], dtype=np.int64)

@@ -29,14 +29,11 @@ def triplet_bias(distance: ArrayLike, a: int, b: int, *, near: Near = None) -> F
 
     bias(a, b, c) = |Δ(c, a) − Δ(c, b)| / (Δ(c, a) + Δ(c, b)).
 
-    Args:
-        distance: classes × classes.
-        a: one class.
-        b: the other class.
-        near: how near to a or b a third class must be to count, as in `average_bias`; by default every one does.
-
-    Returns:
-        one entry per class; NaN for a and b themselves and for classes that do not count.
+    distance: classes × classes.
+    a: one class.
+    b: the other class.
+    near: how near to a or b a third class must be to count, as in `average_bias`; by default every one does.
+    returns: one entry per class; NaN for a and b themselves and for classes that do not count.
 
     >>> triplet_bias([[0, 2, 1], [2, 0, 3], [1, 3, 0]], 0, 1)
     array([nan, nan, 0.5])
@@ -86,17 +83,14 @@ def average_bias(
 
     avg_bias(a, b) = 1/(|O|−2) · Σ_c bias(a, b, c), where c ≠ a, b counts only if Δ(c, a) or Δ(c, b) < th.
 
-    Args:
-        distance: classes × classes, symmetric; classes without any distance (NaN) are not in O and get NaN.
-        confusion: directional ground truth. A triplet then counts only if conf(a, c) or conf(b, c), mean of both
-            directions, is above zero. This lets labels into a score meant to do without; the paper's published
-            bias figures (Table IV, Fig. 10 and 11) need it.
-        near: th. "matrix", mean − std of the whole matrix with its zero diagonal; "pairs", the same over the pairs
-            a < b only, as the paper words it; a number; None, every third class counts.
-        halved: half of it, the scale of the released code's scores.
-
-    Returns:
-        classes × classes, symmetric, zero on the diagonal.
+    distance: classes × classes, symmetric; classes without any distance (NaN) are not in O and get NaN.
+    confusion: directional ground truth. A triplet then counts only if conf(a, c) or conf(b, c), mean of both
+        directions, is above zero. This lets labels into a score meant to do without; the paper's published
+        bias figures (Table IV, Fig. 10 and 11) need it.
+    near: th. "matrix", mean − std of the whole matrix with its zero diagonal; "pairs", the same over the pairs
+        a < b only, as the paper words it; a number; None, every third class counts.
+    halved: half of it, the scale of the released code's scores.
+    returns: classes × classes, symmetric, zero on the diagonal.
 
     >>> average_bias([[0, 3, 1], [3, 0, 3], [1, 3, 0]], near=None)
     array([[0. , 0.5, 0. ],
@@ -188,12 +182,9 @@ def average_confusion_disparity(confusion: ArrayLike, *, directions: Literal["me
 
     avg_cd(a, b) = 1/(|O|−2) · Σ_{c ≠ a, b} |conf(a, c) − conf(b, c)|.
 
-    Args:
-        confusion: classes × classes, directional, type 1 or type 2; NaN counts as no confusion.
-        directions: conf is the mean of both directions, as in the paper, or their sum, the scale of the released code.
-
-    Returns:
-        classes × classes, symmetric, zero on the diagonal.
+    confusion: classes × classes, directional, type 1 or type 2; NaN counts as no confusion.
+    directions: conf is the mean of both directions, as in the paper, or their sum, the scale of the released code.
+    returns: classes × classes, symmetric, zero on the diagonal.
 
     >>> average_confusion_disparity([[0, 0, 0.5], [0, 0, 0.1], [0.5, 0.1, 0]])
     array([[0. , 0.4, 0.1],
@@ -218,10 +209,9 @@ def bias_errors(score: ArrayLike, disparity: ArrayLike, *, cutoff: Cutoff = "std
 
     Reported are the pairs with avg_bias > mean + std; truly biased those with avg_cd > mean + std.
 
-    Args:
-        score: `average_bias`, classes × classes; pairs without a score (NaN) are left out of everything.
-        disparity: `average_confusion_disparity`, classes × classes.
-        cutoff: "std", "2 std", "top 1%" (rounded up) or a score above which to report; of the report alone.
+    score: `average_bias`, classes × classes; pairs without a score (NaN) are left out of everything.
+    disparity: `average_confusion_disparity`, classes × classes.
+    cutoff: "std", "2 std", "top 1%" (rounded up) or a score above which to report; of the report alone.
     """
     scores, truth = pair_values(checked_symmetric(score)), pair_values(checked_symmetric(disparity))
     if scores.shape != truth.shape:

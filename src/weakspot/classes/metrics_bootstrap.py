@@ -7,7 +7,7 @@ truth and their percentiles hardly ever cover it. What resampling adds on top te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ from weakspot.core.errors import ConfigError, DataError
 Floats = NDArray[np.float64]
 
 _BLOCK_BYTES = 256 << 20
+Squared = Callable[[Bits, Members, int, Iterable[NDArray[np.float32]], bool], Iterator[Floats]]
+"""As `squared_distances`."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +64,24 @@ def bootstrap_distance(
     replicates: int = 100,
     normalise: bool = False,
     rank: NDArray[np.int64] | None = None,
+    belongs: NDArray[np.str_] | None = None,
+    squared: Squared | None = None,
 ) -> DistanceEstimate:
     """Distances between classes with their sampling noise removed, by resampling images (Efron 1979, `efron1979`).
 
     With D the measured squared distance and D* those of resampled images: estimate 2·D − mean(D*), which takes off
     the noise that D has over the truth as D* has it over D; standard error std(D*).
 
-    Args:
-        bits: packed activations, images × ceil(neurons/8).
-        members: images × classes, each class with at least two images.
-        neurons: how many of the bits are neurons.
-        seed: of the draws; the same seed gives the same estimate.
-        replicates: how often to draw as many images as there are, with replacement; two or more.
-        normalise: as in `activation_distance`.
-        rank: place of each image in an order of its own, such as that of the ids; draws then do not depend on the
-            order in which the images come.
+    bits: packed activations, images × ceil(neurons/8).
+    members: images × classes, each class with at least two images.
+    neurons: how many of the bits are neurons.
+    seed: of the draws; the same seed gives the same estimate.
+    replicates: how often to draw as many images as there are, with replacement; two or more.
+    normalise: as in `activation_distance`.
+    rank: place of each image in an order of its own, such as that of the ids; draws then do not depend on the
+        order in which the images come.
+    belongs: what each image belongs to, where some belong together: whole groups are then drawn.
+    squared: what works out the distances of resampled images, by default `squared_distances`.
     """
     check_bits(bits, members, neurons)
     if class_sizes(members).min() < 2:
@@ -87,8 +92,9 @@ def bootstrap_distance(
     measured = pair_values(activation_distance(counts, normalise=normalise, images=class_sizes(members))) ** 2
     del counts
     number, total, squares = (np.zeros_like(measured) for _ in range(3))
-    for probability in _resampled(bits, members, neurons, _weights(members, neurons, replicates, seed, rank)):
-        added = _squared(probability, normalise) - measured
+    weights = _weights(members, neurons, replicates, seed, rank, belongs)
+    for replicate in (squared or squared_distances)(bits, members, neurons, weights, normalise):
+        added = replicate - measured
         drawn = ~np.isnan(added)  # a replicate may miss a small class
         number += drawn
         total += np.where(drawn, added, 0)
@@ -99,20 +105,31 @@ def bootstrap_distance(
     return DistanceEstimate(measured - mean, error)
 
 
-def _squared(probability: NDArray[np.floating], normalise: bool) -> Floats:
-    return pair_values(activation_distance(probability, normalise=normalise)) ** 2
+def squared_distances(
+    bits: Bits, members: Members, neurons: int, groups: Iterable[NDArray[np.float32]], normalise: bool
+) -> Iterator[Floats]:
+    """Of each resampling of the images the squared distance of every two classes; groups: as `_weights` gives them."""
+    for probability in _resampled(bits, members, neurons, groups):
+        yield pair_values(activation_distance(probability, normalise=normalise)) ** 2
 
 
 def _weights(
-    members: Members, neurons: int, replicates: int, seed: int, rank: NDArray[np.int64] | None
+    members: Members,
+    neurons: int,
+    replicates: int,
+    seed: int,
+    rank: NDArray[np.int64] | None,
+    belongs: NDArray[np.str_] | None,
 ) -> Iterator[NDArray[np.float32]]:
     """How often each image is drawn, replicates × images, as many replicates at a time as memory allows."""
-    images, classes = members.shape
+    classes = members.shape[1]
+    drawn = rank if belongs is None else np.unique(belongs, return_inverse=True)[1]
+    images = members.shape[0] if belongs is None else int(drawn.max()) + 1  # type: ignore[union-attr]
     generator, group = np.random.default_rng(seed), max(1, _BLOCK_BYTES // (4 * classes * neurons))
     for start in range(0, replicates, group):
         draws = (generator.integers(images, size=images) for _ in range(min(group, replicates - start)))
         weights = np.stack([np.bincount(draw, minlength=images) for draw in draws]).astype(np.float32)
-        yield weights if rank is None else weights[:, rank]
+        yield weights if drawn is None else weights[:, drawn]
 
 
 def _resampled(

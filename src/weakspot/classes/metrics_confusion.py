@@ -32,13 +32,10 @@ def type1_confusion(labels: Members, predicted: Members, *, minimum: int = 10) -
 
     P(b predicted, a not | a present, b absent); with one label per image, P(predicted b | true a).
 
-    Args:
-        labels: true classes, images × classes.
-        predicted: predicted classes, images × classes.
-        minimum: images with a and without b below which there is no figure.
-
-    Returns:
-        classes × classes, directional; NaN on the diagonal and where images are too few.
+    labels: true classes, images × classes.
+    predicted: predicted classes, images × classes.
+    minimum: images with a and without b below which there is no figure.
+    returns: classes × classes, directional; NaN on the diagonal and where images are too few.
 
     >>> from weakspot.classes import class_members
     >>> labels, predicted = class_members([0, 0, 1], 2), class_members([0, 1, 1], 2)
@@ -89,8 +86,7 @@ def pair_confusion(confusion: ArrayLike) -> Floats:
 def label_coincidence(labels: Members) -> Floats:
     """How often two classes appear together, mean(P(a, b | a), P(a, b | b)) (`deepinspect`, RQ1c).
 
-    Returns:
-        classes × classes, symmetric; zero for a class without images.
+    returns: classes × classes, symmetric; zero for a class without images.
     """
     together: Floats = (labels.T @ labels).toarray() / np.maximum(class_sizes(labels), 1)[:, None]
     return (together + together.T) / 2
@@ -102,10 +98,9 @@ def confusion_errors(distance: ArrayLike, confusion: ArrayLike, *, cutoff: Cutof
     Reported are the pairs with the smallest distance (distance < mean − std); truly confused those with
     conf(a, b) > mean + std, conf the mean of both directions; population mean and std over the pairs.
 
-    Args:
-        distance: classes × classes; pairs without a distance (NaN) are left out of everything.
-        confusion: classes × classes, directional, type 1 or type 2.
-        cutoff: "std", "2 std", "top 1%" (rounded down) or a distance below which to report; of the report alone.
+    distance: classes × classes; pairs without a distance (NaN) are left out of everything.
+    confusion: classes × classes, directional, type 1 or type 2.
+    cutoff: "std", "2 std", "top 1%" (rounded down) or a distance below which to report; of the report alone.
 
     >>> distance = [[0, 1, 5, 5], [1, 0, 5, 5], [5, 5, 0, 5], [5, 5, 5, 0]]
     >>> confusion = [[0, 0.4, 0, 0], [0.2, 0, 0, 0], [0, 0, 0, 0.1], [0, 0, 0, 0]]
@@ -136,15 +131,12 @@ def output_soft_confusion(
     soft_confusion[a, b] = 1/|A| · Σ_{x ∈ A} p(b | x), where A holds the images predicted a; with several labels,
     those that are said to hold a.
 
-    Args:
-        outputs: images × classes, logits or probabilities. May be memory-mapped: it is read a block at a time.
-        predicted: images × classes.
-        task: "classification", one class per image, or "multilabel".
-        scores: what the outputs are.
-        rank: place of each image in an order of its own, such as that of the ids, in which sums are taken.
-
-    Returns:
-        classes × classes, directional; NaN on the diagonal and for a class without images. Its mean over both
+    outputs: images × classes, logits or probabilities. May be memory-mapped: it is read a block at a time.
+    predicted: images × classes.
+    task: "classification", one class per image, or "multilabel".
+    scores: what the outputs are.
+    rank: place of each image in an order of its own, such as that of the ids, in which sums are taken.
+    returns: classes × classes, directional; NaN on the diagonal and for a class without images. Its mean over both
         directions, as `pair_confusion` takes it, ranks the pairs. Of outputs that are zeros and ones with several
         labels per image it is how often two classes are predicted together, as `label_coincidence` counts.
 

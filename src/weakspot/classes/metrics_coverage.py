@@ -32,9 +32,8 @@ class ClassSeparation:
 def class_separation(values: ArrayLike, members: Members) -> ClassSeparation:
     """Kruskal–Wallis test over the classes and Cohen's d between every two of them (`deepinspect`, RQ1a).
 
-    Args:
-        values: one per image, such as its neuron coverage.
-        members: images × classes; an image of several classes counts in each.
+    values: one per image, such as its neuron coverage.
+    members: images × classes; an image of several classes counts in each.
     """
     measured, entries = np.asarray(values, dtype=np.float64), members.tocoo()
     if measured.shape != members.shape[:1]:

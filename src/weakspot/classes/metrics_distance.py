@@ -18,7 +18,7 @@ Real = NDArray[np.floating]
 
 _BLOCK_BYTES = 128 << 20
 _STRIP = 125
-_CANCELLED = 1e-4
+CANCELLED = 1e-4
 """Below this share of the squared norms a difference of them has lost four digits and is computed directly."""
 
 
@@ -27,15 +27,12 @@ def activation_distance(probability: ArrayLike, *, normalise: bool = False, imag
 
     Δ(a, b) = √Σ_n (P(n|a) − P(n|b))².
 
-    Args:
-        probability: P(n|C), classes × neurons; a row of NaN for a class without images.
-        normalise: divide by the root of the number of neurons that either class ever activates, as the authors'
-            released code does (the paper's formula has no such term).
-        images: the number of images of each class, where the rows are not probabilities but counts of images, as
-            `activation_counts` gives them: they are divided block by block, and never fill the memory as floats.
-
-    Returns:
-        classes × classes, symmetric, zero on the diagonal; NaN for a class without images.
+    probability: P(n|C), classes × neurons; a row of NaN for a class without images.
+    normalise: divide by the root of the number of neurons that either class ever activates, as the authors'
+        released code does (the paper's formula has no such term).
+    images: the number of images of each class, where the rows are not probabilities but counts of images, as
+        `activation_counts` gives them: they are divided block by block, and never fill the memory as floats.
+    returns: classes × classes, symmetric, zero on the diagonal; NaN for a class without images.
 
     >>> activation_distance([[1, 0, 0], [1, 0.6, 0.8]])
     array([[0., 1.],
@@ -76,7 +73,7 @@ def _distance_block(first: Floats, second: Floats) -> Floats:
     norms = np.einsum("ij,ij->i", first, first)[:, None] + np.einsum("ij,ij->i", second, second)
     with np.errstate(invalid="ignore"):  # classes without images
         squared: Floats = norms - 2 * _products(first, second)
-    for row, column in zip(*np.nonzero(squared < _CANCELLED * norms), strict=True):
+    for row, column in zip(*np.nonzero(squared < CANCELLED * norms), strict=True):
         difference = first[row] - second[column]
         squared[row, column] = difference @ difference
     return np.sqrt(squared, out=squared)
@@ -85,8 +82,8 @@ def _distance_block(first: Floats, second: Floats) -> Floats:
 def _products(first: Real, second: Real) -> Real:
     """first · secondᵀ in strips, one thread each; of a block with itself only one half, mirrored.
 
-    The threads of a BLAS wait for each other at every step; beside other work with many threads, one product of the
-    whole was seen to take ten times as long. Strips wait for nobody.
+    The threads of a BLAS wait for each other at every step: beside other work with many threads, one product of the
+    whole took ten times as long. Strips are independent of each other.
     """
     if len(first) <= _STRIP:
         return first @ second.T
@@ -115,11 +112,8 @@ def _either_active(first: NDArray[Any], second: NDArray[Any]) -> Floats:
 def class_tree(distance: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
     """Dendrogram of the classes (average linkage) and the order of its leaves, similar classes side by side.
 
-    Args:
-        distance: classes × classes, without NaN: leave out classes that could not be ranked.
-
-    Returns:
-        scipy's linkage matrix, (classes − 1) × 4, and the order of the classes.
+    distance: classes × classes, without NaN: leave out classes that could not be ranked.
+    returns: scipy's linkage matrix, (classes − 1) × 4, and the order of the classes.
     """
     pairs = pair_values(checked_symmetric(distance))
     if not pairs.size or np.isnan(pairs).any():

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from weakspot.classes.metrics_bias import Near, limit_of, triplet_scores
 from weakspot.core.errors import DataError
 from weakspot.statistics import Interval, difference_interval, wilson_interval
+from weakspot.statistics.clustered import effective_size
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -23,15 +24,17 @@ class GroupAccuracy:
     groups: tuple[str, ...]
     correct: Whole
     images: Whole
+    weight: Floats | float = 1.0
+    """How many independent images one image counts for, where images belong together."""
 
     @property
     def accuracy(self) -> Floats:
-        """Share of the group's images that are right."""
+        """Share of the group's images that are predicted correctly."""
         return self.correct / self.images
 
     def interval(self, *, confidence: float = 0.95) -> Interval:
         """Wilson's interval of each accuracy."""
-        return wilson_interval(self.correct, self.images, confidence=confidence)
+        return wilson_interval(self.correct * self.weight, self.images * self.weight, confidence=confidence)
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,12 @@ class AccuracyGaps:
         return self.low > 0
 
 
-def group_accuracy(correct: ArrayLike, groups: ArrayLike) -> GroupAccuracy:
+def group_accuracy(correct: ArrayLike, groups: ArrayLike, belongs: ArrayLike | None = None) -> GroupAccuracy:
     """Accuracy per group of a metadata column.
 
-    Args:
-        correct: whether each image is predicted correctly.
-        groups: name of each image's group.
+    correct: whether each image is predicted correctly.
+    groups: name of each image's group.
+    belongs: what each image belongs to, such as a film, where some belong together; intervals then go by it.
 
     >>> group_accuracy([True, False, True], ["man", "woman", "man"]).accuracy
     array([1., 0.])
@@ -64,7 +67,14 @@ def group_accuracy(correct: ArrayLike, groups: ArrayLike) -> GroupAccuracy:
     if right.shape != names.shape or right.ndim != 1 or not right.size:
         raise DataError(f"expected one group per image, got {right.shape} images and {names.shape} groups.")
     labels, number, images = np.unique(names, return_inverse=True, return_counts=True)
-    return GroupAccuracy(tuple(labels.tolist()), np.bincount(number, right).astype(np.int64), images)
+    correct_images = np.bincount(number, right).astype(np.int64)
+    if belongs is None:
+        return GroupAccuracy(tuple(labels.tolist()), correct_images, images)
+    films, weights = np.asarray(belongs), []
+    for group in range(len(labels)):
+        rows = number == group
+        weights.append(effective_size(right[rows] - right[rows].mean(), films[rows]) / rows.sum())
+    return GroupAccuracy(tuple(labels.tolist()), correct_images, images, np.array(weights))
 
 
 def accuracy_gaps(accuracy: GroupAccuracy, *, confidence: float = 0.95) -> AccuracyGaps:
@@ -77,10 +87,11 @@ def accuracy_gaps(accuracy: GroupAccuracy, *, confidence: float = 0.95) -> Accur
     pairs = np.array(list(combinations(order, 2)), dtype=np.int64).reshape(-1, 2)
     if not len(pairs):
         raise DataError(f"expected two or more groups to compare, got {len(accuracy.groups)}.")
-    correct, images = accuracy.correct[pairs].T, accuracy.images[pairs].T
+    weight = np.broadcast_to(accuracy.weight, len(accuracy.groups))
+    correct, images = ((counts * weight)[pairs].T for counts in (accuracy.correct, accuracy.images))
     each = 1 - (1 - confidence) / len(pairs)
     low, high = difference_interval(correct[0], images[0], correct[1], images[1], confidence=each)
-    difference = correct[0] / images[0] - correct[1] / images[1]
+    difference = accuracy.accuracy[pairs[:, 0]] - accuracy.accuracy[pairs[:, 1]]
     largest = np.argsort(-difference, kind="stable")
     return AccuracyGaps(pairs[largest], difference[largest], low[largest], high[largest])
 
@@ -88,7 +99,8 @@ def accuracy_gaps(accuracy: GroupAccuracy, *, confidence: float = 0.95) -> Accur
 def group_bias(distance: Floats, pairs: Whole, groups: int, *, near: Near) -> tuple[Floats, Whole]:
     """Average bias of pairs of groups over all classes, and the class with the highest bias, −1 where none counts.
 
-    distance: between groups and classes, the groups first. pairs: pairs × 2, numbers of groups.
+    distance: between groups and classes, the groups first.
+    pairs: pairs × 2, numbers of groups.
     """
     limit = limit_of(distance, near)
     average, worst = np.zeros(len(pairs)), np.full(len(pairs), -1)

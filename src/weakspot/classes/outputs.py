@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weakspot.classes import finding_outputs as declared
+from weakspot.classes import label_outputs
 from weakspot.classes.pixel_outputs import PIXEL_CONFUSION
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
@@ -98,6 +99,9 @@ ROOM = Room(
         "classes.class_coverage": declared.CLASS_COVERAGE,
         "classes.class_ranges": declared.CLASS_RANGES,
         "classes.class_criteria": declared.CLASS_CRITERIA,
+        "classes.known_confidence": label_outputs.KNOWN_CONFIDENCE,
+        "classes.label_plan": label_outputs.LABEL_PLAN,
+        "classes.estimated_accuracy": label_outputs.ESTIMATED_ACCURACY,
         "classes.pixel_confusion": PIXEL_CONFUSION,
     },
     worst=worst,

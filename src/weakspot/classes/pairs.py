@@ -52,11 +52,10 @@ def pair_classes(positions: ArrayLike, classes: int) -> Positions:
 def suspicious(score: ArrayLike, cutoff: Cutoff = "std", *, rounding: Literal["down", "up"] = "down") -> Bools:
     """Which pairs to report, where a higher score is more suspicious.
 
-    Args:
-        score: one entry per pair; a pair without a score (NaN) is neither counted nor reported.
-        cutoff: "std" reports score > mean + std (population std over the pairs; "2 std" two of them), "top 1%" that
-            share of the pairs with the highest scores, a number every pair with a score above it.
-        rounding: of the number of pairs in a top share.
+    score: one entry per pair; a pair without a score (NaN) is neither counted nor reported.
+    cutoff: "std" reports score > mean + std (population std over the pairs; "2 std" two of them), "top 1%" that
+        share of the pairs with the highest scores, a number every pair with a score above it.
+    rounding: of the number of pairs in a top share.
 
     >>> suspicious([1, 2, 3, 10]).tolist(), suspicious([1, 2, 3, 10], "top 50%").tolist()
     ([False, False, False, True], [False, False, True, True])

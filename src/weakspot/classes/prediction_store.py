@@ -17,13 +17,13 @@ from weakspot.core.finding import Picture
 from weakspot.core.observation import Observation, Setting
 from weakspot.core.rows import RowTable, id_rank
 from weakspot.core.taps import Tap
+from weakspot.core.tensors import packed
 from weakspot.data.images import enlarged, png, strip
 
 
-def neural_path(seen: Observation, tap: Tap, threshold: float) -> np.ndarray:
+def neural_path(seen: Observation, tap: Tap, threshold: float) -> Tensor:
     """Which neurons each image activates, packed: (samples, ceil(neurons/8)), uint8."""
-    active = seen.channels(tap).scaled > threshold
-    return np.packbits(active.cpu().numpy(), axis=1)
+    return packed(seen.channels(tap).scaled > threshold)
 
 
 def stored_columns(seen: Observation, *, labelled: bool = False) -> dict[str, Tensor]:
@@ -44,7 +44,8 @@ class StoredPredictions:
         labels = class_members(rows["target"], classes) if "target" in rows else None
         predicted = class_members(rows["prediction"], classes)
         bits = rows["bits"] if "bits" in rows else np.zeros((rows.count, 0), dtype=np.uint8)
-        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", id_rank(self.ids))
+        belongs = setting.groups_of(self.ids)
+        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", id_rank(self.ids), belongs)
 
     @cached_property
     def _by_class(self) -> list[np.ndarray]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from weakspot.classes import finding_outputs as declared
 from weakspot.classes.analysis import study_outputs, study_pairs, true_confusion
+from weakspot.classes.device_bootstrap import squared_on
 from weakspot.classes.finding_parts import (
     figure_arrays,
     named_pairs,
@@ -61,6 +62,7 @@ class ClassPairs(Probe):
     """
 
     outputs = declared.CLASS_PAIRS
+    by_group = ("low", "high")
 
     tasks = ("classification", "multilabel")
 
@@ -112,6 +114,7 @@ class ClassPairs(Probe):
             normalise=self.normalise,
             replicates=self.replicates,
             seed=self.seed,
+            squared=squared_on(self.setting.here),
         )
         outputs = None
         if self.setting.scores is not None:
@@ -163,7 +166,7 @@ class OutputPairs(Probe):
             raise ConfigError(f"expected least_images ≥ 1, got {self.least_images}")
 
     def observe(self, seen: Observation) -> None:
-        """Keep what was answered and, if known, what is true."""
+        """Keep predictions and, where there are any, labels."""
         probabilities(seen.outputs[:0], self.setting.task, self.setting.scores)  # refuses at once, not after the pass
         self.images.append(seen.ids, **stored_columns(seen), **_thumbnail_column(seen, self.thumbnail))
 

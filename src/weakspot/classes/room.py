@@ -5,6 +5,7 @@ from typing import Any
 
 from weakspot.classes.coverage_probes import ClassCoverage, ClassCriteria
 from weakspot.classes.group_probes import GroupFairness
+from weakspot.classes.label_probes import plan_steps
 from weakspot.classes.pixel_probes import PixelConfusion
 from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
 from weakspot.core.errors import ConfigError
@@ -24,6 +25,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     groups: a column of the metadata, to compare accuracy between its groups.
     select: {from: SPLIT, budget: N}: list images of a split, such as "pool", that are predicted as a class of a
         confused pair, the likeliest mistakes first; without a budget all of them.
+    estimate: {from: SPLIT, labels: N}: choose N inputs of a split to label, to know the accuracy on all of them;
+        `known: SPLIT` names labelled inputs, for estimates without any label.
     separation: whether to ask what coverage criteria tell of the classes; needs labels and training data.
     All other options are those of `ClassPairs`, or of `OutputPairs` where pairs are ranked by the outputs alone.
 
@@ -35,7 +38,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         name: tuple(item) if isinstance(item, list) else item for name, item in options.items()
     }
     groups, select = pair_options.pop("groups", None), pair_options.pop("select", None)
-    separation = pair_options.pop("separation", False)
+    separation, estimate = pair_options.pop("separation", False), pair_options.pop("estimate", None)
     if options.get("by") == "pixels":
         _refuse_beside_pixels(options)
         return [Step.of(PixelConfusion)]
@@ -46,6 +49,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     if select is not None:
         selection = read_selection(select, of="classes")
         asked.append(Step(ImagesToLabel, {"budget": selection.budget}, selection.split, {"pairs": pairs}))
+    if estimate is not None:
+        asked += plan_steps(estimate)
     if separation:
         asked.append(Step.of(ClassCoverage, **_taken_over(pairs, "threshold", "layers")))
         asked.append(Step.of(ClassCriteria, **_taken_over(pairs, "layers")))

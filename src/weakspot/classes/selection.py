@@ -36,12 +36,11 @@ def images_to_label(
     Every pair has two directions: images predicted a that score highest for b, and the reverse. The directions of all
     pairs take turns, so that no pair and no class fills the list, and no image appears twice. Needs no labels.
 
-    Args:
-        pairs: classes of the confused pairs, pairs × 2, the most suspicious first.
-        scores: the network's outputs, images × classes; the higher, the likelier the class. May be memory-mapped.
-        predicted: images × classes.
-        budget: how many images to select at most; None for all.
-        rank: place of each image in an order of its own, such as that of the ids, which settles equal scores.
+    pairs: classes of the confused pairs, pairs × 2, the most suspicious first.
+    scores: the network's outputs, images × classes; the higher, the likelier the class. May be memory-mapped.
+    predicted: images × classes.
+    budget: how many images to select at most; None for all.
+    rank: place of each image in an order of its own, such as that of the ids, which settles equal scores.
 
     >>> from weakspot.classes import class_members
     >>> scores = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])

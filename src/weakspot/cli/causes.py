@@ -104,10 +104,10 @@ def export(
     """Write a folder per root-cause cluster with its images and an animation, and the distances of every layer."""
     from weakspot.asking.config import read_config
     from weakspot.asking.progress import Bar
-    from weakspot.asking.session import nothing_half_made, run_folder
+    from weakspot.asking.session import nothing_half_made, prepare, run_folder
     from weakspot.causes.export import export_clusters
     from weakspot.causes.room import train_results
-    from weakspot.cli import session
+    from weakspot.cli.session import resumable, tell_notes
     from weakspot.core.plan import Plan
     from weakspot.core.progress import Silent
 
@@ -116,16 +116,15 @@ def export(
     folder = output or target / "clusters"
     if folder.exists():
         raise ConfigError(f"{folder} exists already: choose another with --output, or remove it")
-    with session.resumable():
-        subject, data, planned = session.prepare(
-            asked, config.parent, limit=flags.limit, sets=target / "sets", silent=quiet
-        )
+    with resumable():
+        loaded, planned = prepare(asked, config.parent, limit=flags.limit, sets=target / "sets")
+        tell_notes(loaded, silent=quiet)
         steps = [step for step in planned.steps if step.key in planned.asked]
-        if train and "train" in data:
+        if train and "train" in loaded.data:
             steps.append(train_results(asked.ask["causes"] or {}))
         with nothing_half_made(target) as opened:
             progress = Silent() if quiet else Bar()
-            Plan.of(steps).run(subject, data, opened, execution=asked.execution, progress=progress)
-            left_out = export_clusters(opened, data["test"], folder)
+            Plan.of(steps).run(loaded.subject, loaded.data, opened, execution=asked.execution, progress=progress)
+            left_out = export_clusters(opened, loaded.data["test"], folder)
     if not quiet:
         typer.echo("\n".join([*left_out, f"clusters: {folder}"]))

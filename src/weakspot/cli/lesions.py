@@ -31,7 +31,9 @@ def fit(
     runs: RunFolders,
     output: Annotated[Path, typer.Option(help="The folder to write the lesion model to.")] = Path("lesion-model"),
     split: Annotated[str, typer.Option(help="The split whose lesions to learn from.")] = "validation",
-    method: Annotated[str, typer.Option(help="The method that gives the probability.")] = "gcn_classification",
+    method: Annotated[
+        str, typer.Option(help="What gives the probability: best compares all methods; or the name of one.")
+    ] = "best",
     epochs: Annotated[int, typer.Option(help="Epochs over all lesions.")] = 60,
     folds: Annotated[int, typer.Option(help="Folds of patients for calibration.")] = 5,
     patient: Patient = None,
@@ -67,9 +69,9 @@ def fit(
     patients = patients_of(lesions.case, patient)
     learning = Learning(epochs=epochs, seed=seed, device=device)
     how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds}
-    model, held_out = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
-    save_model(model, output)
-    tell([fit_finding(lesions, model, held_out, patients)], output, as_json=as_json, quiet=quiet)
+    fitted = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
+    save_model(fitted.model, output)
+    tell([fit_finding(lesions, fitted, patients)], output, as_json=as_json, quiet=quiet)
 
 
 @app.command()
@@ -122,7 +124,7 @@ def evaluate(
     from weakspot.cli.room_commands import tell
     from weakspot.core.run import Run
     from weakspot.lesions.analysis import SCORES, evaluation_finding
-    from weakspot.lesions.lesion_model import METHODS
+    from weakspot.lesions.methods import METHODS
 
     if method not in METHODS:
         raise ConfigError(f"method {method!r} is not known: choose one of {', '.join(METHODS)}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from weakspot._version import __version__
-from weakspot.cli import causes, lesions, verdict_commands, view
+from weakspot.cli import causes, classes, lesions, robustness, share, verdict_commands, view
 from weakspot.cli.arguments import (
     ConfigFile,
     Device,
@@ -23,6 +23,7 @@ from weakspot.cli.arguments import (
     takes_examination_flags,
 )
 from weakspot.cli.room_commands import answer, ask_command, asking_alone
+from weakspot.cli.share import KeyFile, Pictures, Pseudonyms
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.own_process import allow_many_files, keep_freed_memory
 from weakspot.rooms import QUESTIONS
@@ -149,7 +150,7 @@ def examine(
     answer(config, flags.applied(read_config(config)), flags, probes=probe or [], as_json=as_json, quiet=quiet)
 
 
-_WITH_MORE = {"causes": causes.app, "lesions": lesions.app}
+_WITH_MORE = {"causes": causes.app, "classes": classes.app, "lesions": lesions.app, "robustness": robustness.app}
 """Rooms that have further commands beside their question."""
 for _room, _question in QUESTIONS.items():
     if _room in _WITH_MORE:
@@ -172,22 +173,23 @@ def plan(
 ) -> None:
     """Estimate the passes, time, memory and disk of an examination, by trying a few batches."""
     from weakspot.asking.config import read_config
-    from weakspot.asking.session import run_folder
-    from weakspot.cli import session
+    from weakspot.asking.session import prepare, run_folder
     from weakspot.cli.printing import cost_entry, print_costs
+    from weakspot.cli.session import tell_notes
     from weakspot.core.costs import costs
     from weakspot.core.run import MANIFEST, Run
 
     asked = flags.applied(read_config(config))
-    subject, data, planned = session.prepare(
-        asked, config.parent, limit=flags.limit, probes=probe or [], silent=as_json
-    )
+    loaded, planned = prepare(asked, config.parent, limit=flags.limit, probes=probe or [])
+    tell_notes(loaded, silent=as_json)
     if inference_options:
-        _try_inference_options(subject, next(iter(data.values())), asked.execution.batch_size, as_json=as_json)
+        _try_inference_options(
+            loaded.subject, next(iter(loaded.data.values())), asked.execution.batch_size, as_json=as_json
+        )
         return
     folder = run_folder(config, asked, flags.run)
     before = Run.open(folder) if (folder / MANIFEST).exists() else None
-    forecast = list(costs(planned, subject, data, before, execution=asked.execution))
+    forecast = list(costs(planned, loaded.subject, loaded.data, before, execution=asked.execution))
     if as_json:
         typer.echo(json.dumps([cost_entry(cost, planned.names) for cost in forecast], indent=1))
     else:
@@ -279,21 +281,34 @@ def laws(
 def report(
     run: RunFolder,
     output: Annotated[Path | None, typer.Option(help="The file to write; by default report.html in the Run.")] = None,
+    pictures: Pictures = True,
+    pseudonyms: Pseudonyms = False,
+    key: KeyFile = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="A file with rules: the report begins with what follows from them.")
+    ] = None,
+    baseline: verdict_commands.Baseline = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a Run as one HTML file that opens without a network."""
     from weakspot.cli.error_attribution import reading
+    from weakspot.cli.share import shown
     from weakspot.core.run import Run
+    from weakspot.gate.output import as_sentence, open_points
     from weakspot.report.html import write_report
+    from weakspot.report.view_models import ShownVerdict
 
-    with reading(run):
-        written = write_report(Run.open(run), output or run / "report.html")
+    with reading(run, baseline), shown(Run.open(run), pictures=pictures, pseudonyms=pseudonyms, key=key) as what:
+        verdict = None if policy is None else verdict_commands.verdict_of(Run.open(run), policy, baseline)
+        summary = None if verdict is None else ShownVerdict(as_sentence(verdict), open_points(verdict))
+        written = write_report(what, output or run / "report.html", summary)
     if not quiet:
         typer.echo(f"report: {written}")
 
 
 verdict_commands.register(app)
 view.register(app)
+share.register(app)
 
 
 def run() -> None:

@@ -62,7 +62,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns of equal width."""
-    columns, *rows = ([printable(cell) for cell in line] for line in [columns, *rows])
+    columns, *rows = ([printable(cell.replace("\u00a0", " ")) for cell in line] for line in [columns, *rows])
     widths = [max(len(line[i]) for line in [columns, *rows]) for i in range(len(columns))]
     for line in [columns, *rows]:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -59,7 +59,7 @@ def retrain(
     how = read.retrain.model_copy(update={name: value for name, value in flags.items() if value is not None})
     target = run_folder(config, read, run)
     with session.resumable(), modules_beside(config.parent):
-        made = _prove(
+        made = _retrained(
             read, config.parent, target, how, split, baselines=baselines, device=device, silent=quiet or as_json
         )
     weights = target / WEIGHTS
@@ -76,7 +76,7 @@ def _number_or_name(text: str | None) -> float | str | None:
         return text
 
 
-def _prove(
+def _retrained(
     config: "Config",
     folder: Path,
     target: Path,
@@ -95,14 +95,13 @@ def _prove(
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
     from weakspot.registry import imported
-    from weakspot.repair import Recipe, run_experiment
+    from weakspot.repair import ExperimentDesign, Recipe, run_experiment
     from weakspot.repair.checkpoints import save_weights
 
     run = Run.open(target)
     _labels_of(run)
     loaded = load(config, folder, device=device, sets=target / "sets")
-    if not silent:
-        tell_notes(loaded)
+    tell_notes(loaded, silent=silent)
     subject, checkpoints = loaded.subject, target / "retraining"
     data = retraining_data(run, subject, loaded.data, split, baselines=baselines)
     recipe = {name: getattr(how, name) for name in Recipe.__dataclass_fields__}
@@ -110,9 +109,8 @@ def _prove(
         made = run_experiment(
             subject,
             data,
+            ExperimentDesign(how.repeats, validation=_validation(how.validation, loaded.data)),
             recipe=Recipe(**recipe),
-            repeats=how.repeats,
-            validation=_validation(how.validation, loaded.data),
             train=None if how.train is None else imported(how.train),
             checkpoints=checkpoints,
             progress=Silent() if silent else Bar(),

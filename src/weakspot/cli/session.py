@@ -12,32 +12,13 @@ from weakspot.asking.loading import Loaded
 from weakspot.asking.progress import Bar
 from weakspot.cli.printing import skipped_lines
 from weakspot.core.finding import Finding
-from weakspot.core.plan import Plan
 from weakspot.core.progress import Silent
 from weakspot.core.run import MANIFEST
-from weakspot.core.source import Source
-from weakspot.core.subject import Subject
 
 
-def prepare(
-    config: Config,
-    folder: Path,
-    *,
-    limit: int | None = None,
-    probes: Sequence[str] = (),
-    sets: Path | None = None,
-    silent: bool = False,
-) -> tuple[Subject, dict[str, Source], Plan]:
-    """The subject, its data and the plan that a configuration means; what the user should know of them is said."""
-    loaded, planned = session.prepare(config, folder, limit=limit, probes=probes, sets=sets)
-    if not silent:
-        tell_notes(loaded)
-    return loaded.subject, loaded.data, planned
-
-
-def tell_notes(loaded: Loaded) -> None:
-    """Say once what the user should know about model and data."""
-    for note in loaded.notes:
+def tell_notes(loaded: Loaded, *, silent: bool) -> None:
+    """Print what the user should know about model and data."""
+    for note in () if silent else loaded.notes:
         typer.echo(f"weakspot: {note}", err=True)
 
 
@@ -62,11 +43,12 @@ def examine(
 ) -> list[Finding]:
     """Answer what a configuration asks; the Findings that only others are built from are left out."""
     with resumable():
-        subject, data, planned = prepare(
-            config, folder, limit=limit, probes=probes, sets=target / "sets", silent=silent
-        )
+        loaded, planned = session.prepare(config, folder, limit=limit, probes=probes, sets=target / "sets")
+        tell_notes(loaded, silent=silent)
         progress = Silent() if silent else Bar()
-        run, findings = session.answered(planned, subject, data, target, execution=config.execution, progress=progress)
+        run, findings = session.answered(
+            planned, loaded.subject, loaded.data, target, execution=config.execution, progress=progress
+        )
     for line in [] if silent else skipped_lines(run.manifest()["data"], str(run.folder / MANIFEST)):
         typer.echo(f"weakspot: {line}", err=True)
     return findings

@@ -10,7 +10,8 @@ from weakspot.cli.arguments import Json, Quiet, RunFolder
 from weakspot.cli.room_commands import question
 
 if TYPE_CHECKING:
-    from weakspot.compare import Comparison, Difference
+    from weakspot.compare import Difference
+    from weakspot.compare.flips import Flips
     from weakspot.core.run import Run
     from weakspot.gate.evaluation import Verdict
 
@@ -27,6 +28,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(gate)
     app.command()(compare)
+    app.command()(history)
     app.add_typer(
         evidence, name="evidence", help="Write a Run as evidence for a safety case, and check that nothing was changed."
     )
@@ -48,7 +50,7 @@ def gate(
     from weakspot.gate import output
 
     with reading(run, baseline):
-        verdict = _verdict(Run.open(run), policy, baseline)
+        verdict = verdict_of(Run.open(run), policy, baseline)
     for target, text in ((junit, output.as_junit), (markdown, output.as_markdown)):
         if target is not None:
             _write(target, text(verdict))
@@ -63,10 +65,11 @@ def compare(
     before: Annotated[Path, typer.Argument(help="The folder of a Run.")],
     after: Annotated[Path, typer.Argument(help="The folder of another Run.")],
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    every: Annotated[bool, typer.Option("--all", help="Print numbers without an interval too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every number and every input that changed.")] = False,
     as_json: Json = False,
 ) -> None:
     """Compare two Runs, of two models or of one before and after retraining; input by input where possible."""
+    from weakspot.cli.comparison import print_comparison
     from weakspot.cli.error_attribution import reading
     from weakspot.compare import compare_runs
     from weakspot.core.errors import ConfigError
@@ -78,10 +81,18 @@ def compare(
         comparison = compare_runs(Run.open(before), Run.open(after), confidence=confidence)
     if as_json:
         typer.echo(
-            json.dumps({"differences": list(map(_entry, comparison.differences)), "notes": comparison.notes}, indent=1)
+            json.dumps(
+                {
+                    "differences": list(map(_entry, comparison.differences)),
+                    "main": list(map(_entry, comparison.main)),
+                    "inputs": _flips_entry(comparison.flips),
+                    "notes": comparison.notes,
+                },
+                indent=1,
+            )
         )
     else:
-        _print(comparison, every=every)
+        print_comparison(comparison, every=every)
 
 
 @evidence.command()
@@ -134,7 +145,7 @@ def verify(
         typer.echo(f"seal: {verification.seal}")
 
 
-def _verdict(run: "Run", policy: Path, baseline: Path | None) -> "Verdict":
+def verdict_of(run: "Run", policy: Path, baseline: Path | None) -> "Verdict":
     from weakspot.core.run import Run
     from weakspot.gate.evaluation import judge
     from weakspot.gate.policy import read_policy
@@ -154,32 +165,30 @@ def _entry(one: "Difference") -> dict[str, object]:
     return {**vars(one), "verdict": one.verdict}
 
 
-def _print(comparison: "Comparison", *, every: bool) -> None:
-    from weakspot.cli.printing import print_table
-
-    rows = [
-        [one.finding, one.name, _number(one.before), _number(one.after), _interval(one), one.verdict, one.how]
-        for one in comparison.differences
-        if every or one.low is not None
-    ]
-    if rows:
-        print_table(["Finding", "what", "before", "after", "difference", "verdict", "how"], rows)
-    for note in comparison.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(
-        f"differences shown: {len(comparison.shown())} of {len(rows)}" if comparison.shown() else "no difference shown"
-    )
+def _flips_entry(flips: "Flips | None") -> dict[str, object] | None:
+    if flips is None:
+        return None
+    groups = [{**vars(one), "verdict": one.verdict} for one in flips.groups]
+    return {**vars(flips), "groups": groups}
 
 
-def _interval(one: "Difference") -> str:
-    interval = "" if one.low is None or one.high is None else f" ({one.low:+.4g} to {one.high:+.4g})"
-    return f"{_number(one.difference, sign='+')}{interval}"
+def history(
+    runs: Annotated[list[Path], typer.Argument(help="The folders of two Runs or more.", metavar="RUNS...")],
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="A file with rules that each Run is checked against.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List Runs in the order in which they were written: their main numbers, what was fixed and broken, the gate."""
+    from weakspot.cli.error_attribution import reading
+    from weakspot.cli.history import history_entries, print_history
+    from weakspot.compare.history import history as read_history
+    from weakspot.core.run import Run
 
-
-def _number(value: float, *, sign: str = "") -> str:
-    """Four digits, of whole numbers all.
-
-    >>> _number(60000.0), _number(0.123456, sign="+")
-    ('60000', '+0.1235')
-    """
-    return f"{value:{sign}.0f}" if value.is_integer() else f"{value:{sign}.4g}"
+    with reading(*runs):
+        made = read_history([Run.open(run) for run in runs])
+        verdicts = [None if policy is None else verdict_of(one.run, policy, None) for one in made]
+    if as_json:
+        typer.echo(json.dumps(history_entries(made, verdicts), indent=1))
+    else:
+        print_history(made, verdicts)

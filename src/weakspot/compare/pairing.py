@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Finding
+from weakspot.core.groups import common_groups
 from weakspot.statistics.intervals import Interval, mean_interval
 
 ID = "id"
@@ -20,10 +21,9 @@ _MEASURED = ("", "correct")
 def paired_mean_interval(before: ArrayLike, after: ArrayLike, *, confidence: float = 0.95) -> Interval:
     """Interval of the mean of after − before over the same inputs: d̄ ± t(n−1)·s/√n (Student 1908, `student1908`).
 
-    Args:
-        before: a number for each input, shape (inputs,).
-        after: the same afterwards.
-        confidence: of the interval.
+    before: a number for each input, shape (inputs,).
+    after: the same afterwards.
+    confidence: of the interval.
 
     >>> low, high = paired_mean_interval([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])
     >>> round(float(low), 3), round(float(high), 3)
@@ -37,18 +37,20 @@ def paired_mean_interval(before: ArrayLike, after: ArrayLike, *, confidence: flo
     return mean_interval(change, confidence=confidence)
 
 
-def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray | None]]:
     """Each column of truth values or real numbers that both tables have, over the inputs that both have.
 
     Columns declared as coordinates, ranks, codes, ends of intervals or metadata are left out, and so are whole numbers,
-    which are codes more often than quantities. Inputs of which one side has no finite number are left out.
+    which are codes more often than quantities. Inputs of which one side has no finite number are left out. The last is
+    what each input belongs to; None where each stands for itself.
     """
-    old, new = _by_id(before.table), _by_id(after.table)
+    old, new = by_id(before.table), by_id(after.table)
     if old is None or new is None:
         return
     ids = np.intersect1d(old[ID].to_numpy(), new[ID].to_numpy())
     if not len(ids):
         return
+    groups = common_groups(ids.tolist(), after, before)
     places = [np.searchsorted(table[ID].to_numpy(), ids) for table in (old, new)]
     for name in old.column_names:
         measured = after.outputs.column(name).role in _MEASURED and not name.startswith(_METADATA)
@@ -56,14 +58,14 @@ def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.nd
             one, other = (table[name].to_numpy()[rows] for table, rows in zip((old, new), places, strict=True))
             there = ~(_missing(one) | _missing(other))
             if there.sum() > 1:
-                yield name, one[there], other[there]
+                yield name, one[there], other[there], None if groups is None else groups[there]
 
 
 def _missing(values: np.ndarray) -> np.ndarray:
     return ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
 
 
-def _by_id(table: "pa.Table | None") -> "pa.Table | None":
+def by_id(table: "pa.Table | None") -> "pa.Table | None":
     """The table in the order of its ids; none where rows are no inputs, each named once."""
     if table is None or ID not in table.column_names or not table.num_rows:
         return None

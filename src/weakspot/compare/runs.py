@@ -1,14 +1,17 @@
 """Compares two Runs number by number, with intervals and verdicts: better, worse, or no difference shown."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from weakspot.compare.flips import Flips, flips_of
 from weakspot.compare.pairing import paired_columns, paired_mean_interval
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.run import Run
+from weakspot.rooms import QUESTIONS
+from weakspot.statistics.clustered import grouped_paired_interval
 from weakspot.statistics.paired import paired_difference_interval
 
 NO_DIFFERENCE = "no difference shown"
@@ -38,6 +41,8 @@ class Difference:
     """As the Finding declares it; None where neither way is better."""
     inputs: int | None = None
     """How many inputs are paired."""
+    unit: str = "number"
+    """Of both numbers, as the Finding declares it."""
 
     def complement(self, name: str) -> "Difference":
         """The same of 1 less the number, under another name."""
@@ -66,6 +71,10 @@ class Comparison:
 
     differences: list[Difference]
     notes: list[str]
+    main: list[Difference] = field(default_factory=list)
+    """One for each fact that answers a question."""
+    flips: Flips | None = None
+    """Which inputs are predicted differently, where both Runs say which are correct."""
 
     def shown(self) -> list[Difference]:
         """Those whose interval excludes 0."""
@@ -80,17 +89,60 @@ def compare_runs(before: Run, after: Run, *, confidence: float = 0.95) -> Compar
         raise DataError(
             f"{before.folder} and {after.folder} have no Finding in common: ask the same questions of both models"
         )
-    differences = list(_once(before, after, common, confidence))
-    return Comparison(differences, [*_notes(before, after, common), *_chance(differences, confidence)])
+    pairs = {name: (before[name], after[name]) for name in sorted(common, key=_room)}
+    found = {name: list(compare_findings(*pair, confidence=confidence)) for name, pair in pairs.items()}
+    differences = list(_once(after, found))
+    flips = (flips_of(*pair, confidence=confidence) for pair in pairs.values())
+    return Comparison(
+        differences,
+        [*_notes(before, after, common), *_chance(differences, confidence)],
+        _main({name: (pair[1], found[name]) for name, pair in pairs.items()}),
+        next((one for one in flips if one is not None), None),
+    )
 
 
-def _once(before: Run, after: Run, common: list[str], confidence: float) -> Iterator[Difference]:
+def _room(finding: str) -> int:
+    """The place of a Finding's question among all questions."""
+    room, places = finding.partition(".")[0], list(QUESTIONS)
+    return places.index(room) if room in places else len(places)
+
+
+def _main(found: Mapping[str, tuple[Finding, list[Difference]]]) -> list[Difference]:
+    """Of each question the numbers that its answer names, where one way is better and an interval says how sure.
+
+    The same fact, such as the accuracy that several Findings give, comes once.
+    """
+    facts: dict[tuple[object, ...], Difference] = {}
+    for room in QUESTIONS:
+        of_room = [pair for name, pair in found.items() if name.partition(".")[0] == room]
+        told = [(headline, *pair) for pair in of_room for headline in pair[0].answers()]
+        for headline, finding, differences in sorted(told, key=lambda one: (one[0].further, one[0].rank))[:2]:
+            for name in headline.names():
+                one = difference_of(finding, name, differences)
+                if one is not None and one.low is not None and one.higher_is_better is not None:
+                    facts.setdefault((round(one.before, 9), round(one.after, 9), one.unit), one)
+    return list(facts.values())
+
+
+def difference_of(finding: Finding, name: str, differences: Sequence[Difference]) -> Difference | None:
+    """The difference of a number of a summary; where it is the mean of a column, that of the paired column."""
+    paired = {one.column: one for one in differences if one.column is not None}
+    others = {one.name: one for one in differences if one.column is None}
+    column = finding.outputs.number(name).mean_of
+    if column.startswith(COMPLEMENT) and column.removeprefix(COMPLEMENT) in paired:
+        return paired[column.removeprefix(COMPLEMENT)].complement(name)
+    if column in paired:
+        return replace(paired[column], name=name)
+    return others.get(name)
+
+
+def _once(after: Run, found: Mapping[str, list[Difference]]) -> Iterator[Difference]:
     """Every difference, each quantity once: which inputs are predicted correctly stands in several Findings."""
     told = set()
-    for name in common:
-        of_finding = after[name]
-        for one in compare_findings(before[name], of_finding, confidence=confidence):
-            shared = one.column is not None and of_finding.outputs.column(one.column).role == CORRECT
+    for name, differences in found.items():
+        outputs = after[name].outputs
+        for one in differences:
+            shared = one.column is not None and outputs.column(one.column).role == CORRECT
             same = replace(one, finding="")
             if not shared or same not in told:
                 yield one
@@ -104,25 +156,39 @@ def compare_findings(before: Finding, after: Finding, *, confidence: float = 0.9
     A column may have the name of a number that is not its mean: it is then told as "score per input".
     """
     paired = set()
-    for column, old, new in paired_columns(before, after):
+    for column, old, new, groups in paired_columns(before, after):
         paired.add(column)
         twice = column in before.summary and column in after.summary
         twice = twice and after.outputs.number(column).mean_of != column
-        yield _paired(after, f"{column} per input" if twice else column, column, old, new, confidence)
+        yield _paired(after, f"{column} per input" if twice else column, column, old, new, groups, confidence)
     for name in before.summary:
         if name in after.summary and after.outputs.number(name).mean_of.removeprefix(COMPLEMENT) not in paired:
             yield from _unpaired(after, name, before.summary[name], after.summary[name])
 
 
 def _paired(
-    finding: Finding, name: str, column: str, old: np.ndarray, new: np.ndarray, confidence: float
+    finding: Finding,
+    name: str,
+    column: str,
+    old: np.ndarray,
+    new: np.ndarray,
+    groups: np.ndarray | None,
+    confidence: float,
 ) -> Difference:
-    interval = paired_difference_interval if old.dtype == bool else paired_mean_interval
-    low, high = map(float, interval(old, new, confidence=confidence))
+    if groups is not None:
+        ends = grouped_paired_interval(old, new, groups, confidence=confidence)
+    else:
+        interval = paired_difference_interval if old.dtype == bool else paired_mean_interval
+        ends = interval(old, new, confidence=confidence)
+    low, high = map(float, ends)
     before, after = float(old.mean()), float(new.mean())
-    how, better = f"paired over {len(old):,} inputs", finding.outputs.column(column).higher_is_better
-    change = after - before
-    return Difference(finding.name, name, before, after, change, low, high, confidence, how, column, better, len(old))
+    of_groups = "" if groups is None else f" of {len(np.unique(groups)):,} groups"
+    how, declared = f"paired over {len(old):,} inputs{of_groups}", finding.outputs.column(column)
+    change, unit = after - before, "share" if old.dtype == bool else declared.unit
+    better = declared.higher_is_better
+    return Difference(
+        finding.name, name, before, after, change, low, high, confidence, how, column, better, len(old), unit
+    )
 
 
 def _unpaired(finding: Finding, name: str, old: Estimate, new: Estimate) -> Iterator[Difference]:
@@ -134,8 +200,11 @@ def _unpaired(finding: Finding, name: str, old: Estimate, new: Estimate) -> Iter
     if None not in (old.low, old.high, new.low, new.high) and old.confidence == new.confidence:
         low, high = float(new.low or 0) - float(old.high or 0), float(new.high or 0) - float(old.low or 0)
         confidence, how = old.confidence, "two intervals, not paired"
-    better = finding.outputs.number(name).higher_is_better
-    yield Difference(finding.name, name, before, after, after - before, low, high, confidence, how, None, better)
+    declared = finding.outputs.number(name)
+    better, unit = declared.higher_is_better, declared.unit
+    yield Difference(
+        finding.name, name, before, after, after - before, low, high, confidence, how, None, better, unit=unit
+    )
 
 
 def _number(value: object) -> bool:

@@ -80,9 +80,9 @@ class FirstSamples:
 
 
 def try_model(subject: Subject, source: Source, most: int | None, before: OutputCheck | None = None) -> FirstSamples:
-    """Run the first samples, no more than `most`, and see whether the model answers the same each time.
+    """Run the first samples, no more than `most`, and see whether the model's outputs are the same each time.
 
-    `before`, where that was found out already, spares one pass.
+    before: what an earlier call found out about that; it saves one pass.
     """
     inputs = first_inputs(source, most or _SAMPLES)
     try:

@@ -11,7 +11,7 @@ from torch import nn
 
 from weakspot.core.layers import Layer
 
-MOST = {"cpu": 64, "gpu": 256}
+MOST = {"cpu": 64, "gpu": 1024}
 _ENOUGH_FOR_CPU = 2 << 30
 _UNKNOWN_GPU = 16 << 30
 _BLACK_BOX = 128
@@ -26,12 +26,13 @@ def chosen_batch_size(
     A sample counts with its own values and with the outputs of all layers that hold no others, four bytes each: that is
     what relevance keeps of a pass. Of a black box nothing is known inside, so 128 times its inputs are counted. On a
     CPU an eighth of the memory may be used, and 2 GiB at most, as larger batches are no faster there; on a GPU a
-    quarter, less the parameters. There are never more than 64 samples on a CPU and 256 on a GPU.
+    quarter, less the parameters. There are never more than 64 samples on a CPU and 1,024 on a GPU.
 
-    inputs: of one sample or more, as they are in the data. room: bytes that one pass may hold instead.
+    inputs: of one sample or more, as they are in the data.
+    room: bytes that one pass may hold instead.
     """
     values = inputs[0].numel()
-    of_sample = _VALUE * (values + _held(layers) if layers else values * _BLACK_BOX)
+    of_sample = _VALUE * (values + held_values(layers) if layers else values * _BLACK_BOX)
     most = MOST["cpu" if device.type == "cpu" else "gpu"]
     if room is None and device.type == "cpu":
         room = min(_ENOUGH_FOR_CPU, main_memory() // 8)
@@ -41,7 +42,16 @@ def chosen_batch_size(
     return 1 << (fitting.bit_length() - 1)
 
 
-def _held(layers: Sequence[Layer]) -> int:
+def usual_shard_size(batch_size: int, device: torch.device) -> int:
+    """Samples per shard where the user does not say: a GPU is idle while the first batch of a shard is read.
+
+    >>> usual_shard_size(64, torch.device("cpu")), usual_shard_size(256, torch.device("cuda"))
+    (1024, 4096)
+    """
+    return 1024 if device.type == "cpu" else max(1024, 16 * batch_size)
+
+
+def held_values(layers: Sequence[Layer]) -> int:
     """Values in the outputs of all layers that contain no other layer."""
     containers = {name.rpartition(".")[0] for name in (layer.name for layer in layers) if name}
     return sum(prod(layer.shape) for layer in layers if layer.name not in containers)

@@ -19,7 +19,8 @@ def named_classes(
 ) -> np.ndarray:
     """Class numbers (samples,) or label sets (samples, labels) by name; numbers without names stay what they are.
 
-    joined: stands between the labels of a set. empty: the name of a set without labels.
+    joined: stands between the labels of a set.
+    empty: the name of a set without labels.
 
     >>> named_classes(np.array([1, 0]), ["cat", "dog"]).tolist()
     ['dog', 'cat']

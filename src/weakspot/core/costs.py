@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.answer_book import known_as
-from weakspot.core.answers import OutputCheck
-from weakspot.core.batch_size import chosen_batch_size
+from weakspot.core.answers import FirstSamples
+from weakspot.core.batch_size import chosen_batch_size, usual_shard_size
 from weakspot.core.engine import Engine, Footprint, engine_at_work
 from weakspot.core.examine import STATE, ShardWork, finish, read_state, run_job
 from weakspot.core.execution_options import ExecutionOptions
@@ -29,6 +29,8 @@ from weakspot.core.threads import torch_threads
 
 _TRIED = 3
 """Batches that each worker tries."""
+_SHARE = 0.05
+"""Of the samples of a pass a worker tries so many at most, or the few."""
 _ROOM, _FEW = 64 << 20, 4
 """On a CPU a batch of the trial may hold so many bytes, by the measure of `chosen_batch_size`, or so few samples; of
 samples so large that only the few fit, one batch is tried."""
@@ -36,7 +38,7 @@ samples so large that only the few fit, one batch is tried."""
 
 @dataclass(frozen=True)
 class Cost:
-    """What a pass will cost; the memory is the most that was seen until the end of its trial."""
+    """What a pass will cost, its Findings included; the memory is the most that was seen until the end of its trial."""
 
     planned: PlannedPass
     samples: int
@@ -62,7 +64,7 @@ def costs(
     options = execution or ExecutionOptions()
     data = with_made_splits(data, (step.split for step in plan.steps))
     findings: dict[str, Finding] = {}
-    answers: OutputCheck | None = None
+    tried: dict[str, FirstSamples] = {}
     model, there = known_as(subject, run.manifest()) if run else "", KeptFindings(run, Silent())
     with (
         engine_at_work(options, engine) as worker,
@@ -83,11 +85,14 @@ def costs(
             if not missing:
                 yield Cost(planned, len(source.ids), 0, 0.0, 0, 0, reused, worker.footprint())
                 continue
-            job = _trial(subject, source, probes, options, Path(scratch), worker, answers)
-            answers = job.answers
-            yield _measured(planned, len(source.ids), job, reused, options.shard_size, worker)
+            job = _trial(subject, source, probes, options, Path(scratch), worker, tried.get(planned.split))
+            tried[planned.split] = job.first
+            shard_size = options.shard_size or usual_shard_size(job.batch_size, job.device)
+            cost = _measured(planned, len(source.ids), job, reused, shard_size, worker)
+            begun = time.perf_counter()
             for index, step in enumerate(missing):
                 findings[step.key] = finish(job, index)
+            yield replace(cost, seconds=cost.seconds + time.perf_counter() - begun)
 
 
 def _trial(
@@ -97,17 +102,17 @@ def _trial(
     options: ExecutionOptions,
     work: Path,
     engine: Engine,
-    answers: OutputCheck | None,
+    tried: FirstSamples | None,
 ) -> Job:
     """A job over a few batches for each worker, after a first sample has warmed everything up.
 
     On a CPU the batches are small, so that a trial needs little time and memory; on a GPU they are those of the
     examination, as small ones would take as long there. All passes try as many samples, as some need the same ones.
 
-    answers: what an earlier pass found out about the model's predictions for the first samples.
+    tried: what an earlier pass over the split found out about the model.
     """
     device = engine.device(subject)
-    first = Job(subject, limited(source, 1), probes, options, work, device=device, answers=answers)
+    first = Job(subject, limited(source, 1), probes, options, work, device=device, first=tried)
     missing = [shard for shard in first.shards() if shard.missing]
     with torch_threads(options.threads):
         for shard in missing:
@@ -117,10 +122,11 @@ def _trial(
         inputs = source.read(np.arange(1)).inputs
         fitting = chosen_batch_size(subject.model, inputs, first.setting.layers, device, room=_ROOM)
         size, batches = min(size, max(fitting, _FEW)), 1 if fitting <= _FEW else _TRIED
-    each = max(_FEW, batches * size)
+    each = max(_FEW, min(batches * size, int(len(source.ids) * _SHARE)))
+    size = min(size, each)
     few = limited(source, each * engine.footprint().workers)
     cut = replace(options, batch_size=size, shard_size=each)
-    return Job(subject, few, probes, cut, work, device=device, answers=first.answers)
+    return Job(subject, few, probes, cut, work, device=device, first=first.first)
 
 
 def _measured(

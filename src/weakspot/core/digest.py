@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from math import isfinite, isnan
@@ -14,8 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.core.environment import cores
 from weakspot.core.errors import ConfigError
 from weakspot.core.guarded_open import open_plain
+
+_LARGE, _PIECE = 64 << 20, 16 << 20
+"""Bytes of an array from which on its digest is that of pieces, and of each piece."""
 
 
 def canonical(value: Any) -> Any:
@@ -61,8 +66,21 @@ def _key(key: Any) -> str:
 def _canonical_array(values: Any) -> dict[str, Any]:
     """An array, or a tensor (known by its ways, so that torch is not loaded), by its content; objects by theirs."""
     array = values if isinstance(values, np.ndarray) else values.detach().cpu().numpy()
-    held = to_json(array.ravel().tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(array)
-    return {"array": digest_bytes(held), "shape": array.shape, "dtype": str(array.dtype)}
+    if array.dtype.hasobject:
+        content = digest_bytes(to_json(array.ravel().tolist()).encode())
+    else:
+        content = _array_digest(np.ascontiguousarray(array))
+    return {"array": content, "shape": array.shape, "dtype": str(array.dtype)}
+
+
+def _array_digest(array: np.ndarray) -> str:
+    """SHA-256 of the bytes; of a large array that of its pieces' digests, which all cores work out together."""
+    if array.nbytes <= _LARGE:
+        return digest_bytes(array)
+    data = array.reshape(-1).view(np.uint8)
+    with ThreadPoolExecutor(cores()) as pool:
+        pieces = list(pool.map(digest_bytes, (data[i : i + _PIECE] for i in range(0, len(data), _PIECE))))
+    return digest_bytes("".join(pieces).encode())
 
 
 def canonical_callable(function: Any) -> Any:
@@ -143,7 +161,7 @@ def digest_bytes(data: Any) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def digest_file(path: Path, *, links: bool = False) -> str:
-    """SHA-256 of a plain file, read in blocks; with `links` of one that a link leads to, too."""
-    with open_plain(path, links=links) as file:
+def digest_file(path: Path, *, most: int | None = None, links: bool = False) -> str:
+    """SHA-256 of a plain file of at most `most` bytes, read in blocks; with `links` also where a link leads to it."""
+    with open_plain(path, most=most, links=links) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it is opened for bytes

@@ -14,7 +14,7 @@ from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
 from weakspot.core.job import Job, check_call
 from weakspot.core.probe import Probe
-from weakspot.core.progress import Progress, Silent
+from weakspot.core.progress import Progress, Silent, say
 from weakspot.core.sample_check import usable
 from weakspot.core.source import Source, batch_limit
 from weakspot.core.subject import Subject
@@ -36,8 +36,8 @@ def examine(
 ) -> list[Finding]:
     """Ask all probes of all samples in one pass over the data; one Finding per probe, in their order.
 
-    `work` is a folder where finished shards are kept, so that an interrupted call resumes where it stopped; without one
-    they are kept in a temporary folder.
+    work: a folder where finished shards are kept, so that an interrupted call resumes; without one they are kept in a
+        temporary folder.
     """
     check_call(subject, probes)
     if work is not None:
@@ -68,7 +68,7 @@ def driving(
     """A driver, to which the model is lent while this lasts.
 
     folder: where finished shards are kept, with what was chosen when the work was begun, so that it resumes alike.
-    answers: what was noted of the model's answers before.
+    answers: what was noted of the model's outputs before.
     """
     asked = options or ExecutionOptions()
     with engine_at_work(asked, engine) as worker, subject.borrowed():
@@ -87,6 +87,7 @@ class Driver:
     engine: Engine
     progress: Progress | None
     book: AnswerBook
+    _told: bool = False
 
     def valid(self, source: Source) -> Source:
         """The source, without the samples that cannot be used where the user wants them skipped."""
@@ -94,11 +95,15 @@ class Driver:
             return source
         size = self.options.batch_size or batch_limit(source) or _READ_AT_ONCE
         return usable(
-            self.subject, source, batch_size=size, workers=self.options.workers, progress=self.progress or Silent()
+            self.subject,
+            source,
+            batch_size=size,
+            workers=self.options.reading_threads,
+            progress=self.progress or Silent(),
         )
 
     def check_answers(self, data: Mapping[str, Source]) -> None:
-        """Ask the model again what it was asked before: what was found of another model is not used again."""
+        """Compute the outputs in the answer book again: Findings of a model that gives others are not reused."""
         self.book.check(data)
 
     def findings(
@@ -106,7 +111,8 @@ class Driver:
     ) -> Iterator[tuple[Finding, Path]]:
         """One pass: the Finding of each probe in their order, with the folder of its shards.
 
-        label: names the pass where progress is shown. note: keeps what the model answered, before the work begins.
+        label: names the pass where progress is shown.
+        note: keeps the outputs of the first samples, before the work begins.
         """
         device = self.engine.device(self.subject)
         with torch_threads(self.options.threads):
@@ -120,6 +126,9 @@ class Driver:
                 answers=self.book.of(source),
             )
         self.options = job.execution
+        if job.recording.trouble and not self._told:
+            say(self.progress, job.recording.trouble)
+            self._told = True
         note_begun(self.folder, self.options)
         self.book.note(job)
         note(self.book.record())

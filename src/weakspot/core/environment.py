@@ -1,8 +1,13 @@
-"""Sets environment variables of this process for a while."""
+"""What this process may use, and its environment variables for a while."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -19,8 +19,10 @@ from weakspot.core.files import remove_folder, whole_folder, writing
 from weakspot.core.finding import Finding
 from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.forward_passes import passes, schedule, together
+from weakspot.core.grouping import by_group
 from weakspot.core.guarded_open import open_plain
 from weakspot.core.job import Job, Shard
+from weakspot.core.moving import moved
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
 from weakspot.core.probe import Probe
 from weakspot.core.progress import Progress, Silent, say
@@ -84,21 +86,52 @@ def run_shard(job: Job, shard: Shard, progress: Progress) -> None:
 def _try_shard(job: Job, shard: Shard, advance: Callable[[int], None]) -> None:
     """Show one shard to the probes that have not seen it, and keep what they made of it."""
     probes = [job.probes[index] for index in shard.missing]
+    job.subject.record(job.recording.chosen)
     with ExitStack() as stack:
         targets = [job.shard_folder(index, shard.number) for index in shard.missing]
         folders = [stack.enter_context(whole_folder(target, first_wins=True)) for target in targets]
         writers = [writer for probe, to in zip(probes, folders, strict=True) for writer in probe.begin_shard(to)]
         for writer in writers:
             stack.callback(writer.close)
-        batches = read_ahead(job.source.read, shard.batches(job.batch_size), job.execution.workers)
-        with closing(batches):
-            observe_batches(job.subject, batches, probes, job.setting, advance)
+        seen = 0
+        for shown, places in sweeps(probes, job.source.ids, shard):
+            cut = [places[i : i + job.batch_size] for i in range(0, len(places), job.batch_size)]
+            batches = read_ahead(job.read, cut, job.execution.reading_threads)
+            with closing(batches):
+                observe_batches(job.subject, batches, shown, job.setting, advance if not seen else _silent)
+            seen = seen or len(places)
+        if seen < shard.stop - shard.start:
+            advance(shard.stop - shard.start - seen)
         for writer in writers:
             writer.finish()
         for probe, folder in zip(probes, folders, strict=True):
             with writing(folder):
                 np.savez(folder / STATE, **probe.state())  # type: ignore[arg-type]
                 seal(folder)
+
+
+def sweeps(probes: Sequence[Probe], ids: Sequence[str], shard: Shard) -> list[tuple[list[Probe], np.ndarray]]:
+    """The probes that see a shard together, and the places of the samples that any of them wants: no others are read.
+
+    A pass with relevance costs three times as much as one without: where it is wanted of at most half of the samples
+    that others want, it is a sweep of its own, over full batches of these.
+    """
+    names = tuple(ids[place] for place in range(shard.start, shard.stop))
+    wanted = []
+    for wants in (probe.wants(names) for probe in probes):
+        wanted.append(np.ones(len(names), dtype=bool) if wants is None else released_rows(names, wants))
+    everyone = np.any(wanted, axis=0).sum()
+    few = [each.sum() * 2 <= everyone and probe.needs.attribution for probe, each in zip(probes, wanted, strict=True)]
+    groups = ([index for index, apart in enumerate(few) if bool(apart) is alone] for alone in (False, True))
+    return [
+        ([probes[index] for index in group], shard.start + np.flatnonzero(np.any([wanted[i] for i in group], axis=0)))
+        for group in groups
+        if group
+    ]
+
+
+def _silent(samples: int) -> None:
+    """Progress is that of the first sweep."""
 
 
 def observe_batches(
@@ -115,7 +148,7 @@ def observe_batches(
         stack.enter_context(torch.no_grad())
         for forward_pass in forward_passes:
             stack.enter_context(forward_pass.recorder.hooked())
-        for batch in (read.to(subject.device) for read in batches):
+        for batch in moved(batches, subject.device):
             waiting = np.ones((len(probes), len(batch)), dtype=bool)
             for index, probe in enumerate(probes):
                 probe.begin_batch(batch)
@@ -153,7 +186,7 @@ def finish(job: Job, index: int, *, engine: Engine | None = None, progress: Prog
         finding = probe.finish()
         if not isinstance(finding, Finding):
             raise ProbeError(f"{probe.name()}.finish() gave {type(finding).__name__}, expected a Finding")
-        return finding.with_provenance(**job.provenance(probe))
+        return by_group(finding, job.setting, probe.by_group).with_provenance(**job.provenance(probe))
 
 
 def _do_damaged_again(job: Job, index: int, engine: Engine | None, progress: Progress | None) -> None:

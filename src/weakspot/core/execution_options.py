@@ -3,9 +3,11 @@
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
+from weakspot.core.environment import cores
 from weakspot.core.options import OptionError, checked
 
 MOST_THREADS = 1024
+MOST_READING = 16
 OF_RAY = ("address", "engine_workers", "gpus_per_worker")
 _LEAST = {"batch_size": 1, "shard_size": 1, "workers": 0, "threads": 1, "engine_workers": 1, "gpus_per_worker": 0}
 
@@ -16,8 +18,9 @@ class ExecutionOptions:
 
     batch_size: samples per forward pass; by default that of the Run so far, and for a new Run one that fits inputs,
         model and memory, see `weakspot.core.batch_size`.
-    shard_size: samples per unit of work that is kept when a run is interrupted.
-    workers: threads that read ahead.
+    shard_size: samples per unit of work that is kept when a run is interrupted; by default 1,024, and on a GPU 16
+        batches where that is more.
+    workers: threads that read ahead; by default as many as there are cores, 16 at most.
     on_bad_sample: "stop" with its name, or "skip" it: every sample is then read once beforehand, those that cannot be
         used are left out of the data, and each Finding lists them.
     threads: how many torch uses; sums may differ in the last bit with their number. By default that of the Run so far,
@@ -30,8 +33,11 @@ class ExecutionOptions:
         int | None,
         "Samples per forward pass; by default as when the run began, for a new run chosen to fit the memory.",
     ] = None
-    shard_size: Annotated[int, "Samples per shard: finished shards are kept when a run is interrupted."] = 1024
-    workers: Annotated[int, "Threads that read batches ahead."] = 2
+    shard_size: Annotated[
+        int | None,
+        "Samples per shard: finished shards are kept when a run is interrupted; by default 1024, on a GPU 16 batches.",
+    ] = None
+    workers: Annotated[int | None, "Threads that read batches ahead; by default as many as cores, 16 at most."] = None
     on_bad_sample: Annotated[
         Literal["stop", "skip"], "At a sample that cannot be used: stop and name it, or skip and list it."
     ] = "stop"
@@ -62,6 +68,11 @@ class ExecutionOptions:
         unused = [name for name in OF_RAY if getattr(self, name) is not None]
         if unused and self.engine != "ray":
             raise OptionError(unused[0], f"execution: {unused[0]} is for the engine ray: add engine ray")
+
+    @property
+    def reading_threads(self) -> int:
+        """How many threads read ahead."""
+        return min(cores(), MOST_READING) if self.workers is None else self.workers
 
 
 def execution_fields() -> dict[str, tuple[Any, str]]:

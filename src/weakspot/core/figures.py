@@ -211,7 +211,8 @@ class Bars(Figure):
 class Matrix(Figure):
     """Rows by columns; the darker, the higher, or with darkest="low" the lower.
 
-    rows: names of the rows; `columns`: of the columns, where they are others.
+    rows: names of the rows.
+    columns: names of the columns, where they are others.
     classes: an array of class numbers, in place of `rows`; their names are the subject's.
     row_text: names of the rows by their number from 1, as "cluster {}", in place of `rows`.
     order: an array with the order of rows and columns.

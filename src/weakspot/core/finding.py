@@ -22,7 +22,7 @@ from weakspot.core.errors import Damaged, RunError
 from weakspot.core.files import check_own_file, whole_folder, writing
 from weakspot.core.guarded_open import let_small_go, map_array
 from weakspot.core.index_checks import check_name, odd_parts, read_index, read_picture, too_many_open
-from weakspot.core.outputs import Outputs
+from weakspot.core.outputs import Headline, Outputs
 from weakspot.core.sealed import changed
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ _NEGATED = "not "
 class Estimate:
     """One number of a summary, with its interval where chance plays a part.
 
-    `about` says in a few words what the number is; `confidence` belongs to `low` and `high`. A value of None says that
-    there is none, for instance a mean over no samples.
+    value: None where there is none, for instance a mean over no samples.
+    low, high: the interval, where there is one.
+    confidence: of the interval.
+    about: what the number is, in a few words.
     """
 
     value: float | int | str | bool | None
@@ -82,9 +84,12 @@ class Picture:
 class Finding:
     """What a probe found.
 
-    `summary`: named estimates · `table`: one row per sample, class pair, lesion … · `arrays`: numpy arrays ·
-    `media`: pictures · `outputs`: what all of these are, in which unit, and which way is better · `provenance`: model,
-    data, parameters, seeds, versions and the Findings it was built from.
+    summary: estimates by name.
+    table: one row per sample, class pair, lesion …
+    arrays: numpy arrays by name.
+    media: pictures.
+    outputs: what all of these are, in which unit, and which way is better.
+    provenance: model, data, parameters, seeds, versions and the Findings it was built from.
     """
 
     name: str
@@ -109,6 +114,11 @@ class Finding:
     def digest(self) -> str:
         """SHA-256 of the index, which holds the SHA-256 of every file: it covers everything, provenance included."""
         return digest_bytes(self._index.encode())
+
+    def answers(self) -> list[Headline]:
+        """The declared sentences of which all numbers have a value."""
+        known = {name for name, estimate in self.summary.items() if estimate.value is not None}
+        return [one for one in self.outputs.headlines if set(one.names()) <= known]
 
     def with_provenance(self, **entries: Any) -> "Finding":
         """The same Finding with these entries of the provenance set."""

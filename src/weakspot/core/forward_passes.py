@@ -40,7 +40,8 @@ class ForwardPass:
             forward = self.quick(subject)
 
         def looked_at(inputs: Tensor) -> Tensor:
-            return self.look.outputs(forward, inputs, batch.ids, self.number)
+            with self.recorder.watching():  # after relevance, which replaces the operations that are watched
+                return self.look.outputs(forward, inputs, batch.ids, self.number)
 
         relevance: dict[Point, Tensor] = {}
         with self.recorder.recording(len(batch)) as captured:

@@ -1,8 +1,8 @@
 """Opens files that somebody else may have made: plain files only, no larger than expected, and no links out of a Run.
 
-A FIFO would be waited for without end, a link can lead to a file that is nobody's business, and a few bytes can stand
-for any amount of memory. What is refused is an `OSError`, or a `ValueError` where the content is at fault, that says
-why: whoever opens a file reports it like any other that cannot be read.
+Reading a FIFO would never end, a link can lead to any other file, and a few bytes can unpack to any amount of memory.
+What is refused raises an `OSError`, or a `ValueError` where the content is at fault, with the reason, and is reported
+like any other file that cannot be read.
 """
 
 import errno

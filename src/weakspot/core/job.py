@@ -14,17 +14,18 @@ import numpy as np
 import torch
 
 from weakspot._version import __version__
-from weakspot.core.answers import OutputCheck, too_large, try_model
-from weakspot.core.batch_size import chosen_batch_size
+from weakspot.core.answers import FirstSamples, OutputCheck, too_large, try_model
+from weakspot.core.batch_size import chosen_batch_size, usual_shard_size
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.inference_options import InferenceOptions, disagreement
-from weakspot.core.observation import Setting
+from weakspot.core.observation import Batch, Setting
 from weakspot.core.options import shortened
 from weakspot.core.probe import Probe
+from weakspot.core.recording import recording
 from weakspot.core.sample_check import CheckedSource, ValidSubset
-from weakspot.core.source import Source, batch_limit, check_ids
+from weakspot.core.source import Source, batch_limit, check_ids, groups_of
 from weakspot.core.subject import Subject
 
 _COMPARED = 256
@@ -40,10 +41,6 @@ class Shard:
     stop: int
     missing: tuple[int, ...]
 
-    def batches(self, size: int) -> list[np.ndarray]:
-        """The places of the samples, batch by batch."""
-        return [np.arange(i, min(i + size, self.stop)) for i in range(self.start, self.stop, size)]
-
 
 class Job:
     """Probes over a source, with a folder for the shards of each probe."""
@@ -58,19 +55,24 @@ class Job:
         *,
         device: torch.device | None = None,
         answers: OutputCheck | None = None,
+        first: FirstSamples | None = None,
     ):
         check_ids(source)
         self.subject = subject
         self.device = device or subject.device
         """Where the work is done: other machines may have GPUs where this one has none."""
         limit = batch_limit(source)
-        first = try_model(subject, source, execution.batch_size or limit, answers)
-        outputs, layers, self.answers = first.outputs, first.layers, first.answers
+        first = first or try_model(subject, source, execution.batch_size or limit, answers)
+        outputs, layers, self.answers, self.first = first.outputs, first.layers, first.answers, first
         chosen = chosen_batch_size(subject.model, first.inputs, layers, self.device)
         self.batch_size = execution.batch_size or min(chosen, limit or chosen)
         """As asked for or chosen, until the GPU's memory turns out too small for it."""
         self.execution = replace(execution, batch_size=self.batch_size)
-        self.setting = Setting(subject.task, subject.scores, subject.classes, layers, source.ids)
+        self.shard_size = execution.shard_size or usual_shard_size(self.batch_size, self.device)
+        self.recording = recording(subject, first.inputs, layers, self.batch_size)
+        self.setting = Setting(
+            subject.task, subject.scores, subject.classes, layers, source.ids, groups_of(source), self.device
+        )
         classes = subject.class_count(outputs)
         _check_classes(subject, source, classes)
         self.source = CheckedSource(source, subject.task, classes, bounds=subject.bounds)
@@ -94,9 +96,10 @@ class Job:
         """What must agree for results to be equal to the last bit."""
         return {
             "batch_size": batch_size,
-            "shard_size": self.execution.shard_size,
+            "shard_size": self.shard_size,
             "device": self.device.type,
             "threads": self.execution.threads or torch.get_num_threads(),
+            **({"recorded": True} if self.recording.chosen else {}),
         }
 
     def probe_folder(self, index: int) -> Path:
@@ -108,6 +111,11 @@ class Job:
         common = [self.identity, __version__, self._cut(self.execution.batch_size)]
         return [self._work / digest([*common, probe.identity()])[:24] for probe in self.probes]
 
+    def read(self, positions: np.ndarray) -> Batch:
+        """The samples at these places, for a GPU in memory from which it can copy while it computes."""
+        batch = self.source.read(positions)
+        return batch.pinned() if self.device.type == "cuda" else batch
+
     @property
     def work(self) -> Path:
         """The folder in which the folders of the probes lie."""
@@ -117,7 +125,7 @@ class Job:
         """The job without model and data, which may have been sent to another machine before."""
         shell = copy.copy(self)
         shell._folders = list(self._folders)  # worked out here, where the code of the probes lies
-        shell.subject = shell.source = None  # type: ignore[assignment]
+        shell.subject = shell.source = shell.first = None  # type: ignore[assignment]
         return shell
 
     def filled(self, subject: Subject, source: CheckedSource, work: Path) -> "Job":
@@ -133,7 +141,7 @@ class Job:
 
     def shards(self) -> list[Shard]:
         """All shards, each with the probes that still miss it."""
-        size, total = self.execution.shard_size, len(self.source.ids)
+        size, total = self.shard_size, len(self.source.ids)
         finished = [{path.name for path in folder.iterdir()} if folder.exists() else set() for folder in self._folders]
         return [
             Shard(

@@ -19,8 +19,9 @@ Where = Literal["all", "correct", "incorrect"]
 class RelevanceRequest:
     """One batch whose relevance is wanted.
 
-    points: where. rows: says, of the outputs, which samples are wanted, and the others get zeros; by default all are.
-    targets: the true answers, where the data have them.
+    points: where.
+    rows: says, of the outputs, which samples are wanted, and the others get zeros; by default all are.
+    targets: the labels, where the data have them.
     """
 
     model: nn.Module

@@ -11,11 +11,14 @@ from torch import Tensor
 
 from weakspot.core.errors import DataError, ProbeError
 from weakspot.core.finite_check import FiniteCheck
+from weakspot.core.groups import Groups
 from weakspot.core.layers import Layer, Point
 from weakspot.core.look import Look
 from weakspot.core.needs import Attribution
 from weakspot.core.taps import Captured, Channels, Layout, Tap, taken_at
 from weakspot.core.tasks import Scores, Task, correct, predicted, probabilities
+
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,11 @@ class Batch:
         ids = tuple(name for name, chosen in zip(self.ids, rows, strict=True) if chosen)
         return Batch(ids, self.positions[rows], self.inputs[where], targets, metadata)
 
+    def pinned(self) -> "Batch":
+        """The same batch in memory that a GPU can copy by itself."""
+        targets = None if self.targets is None else self.targets.pin_memory()
+        return Batch(self.ids, self.positions, self.inputs.pin_memory(), targets, self.metadata)
+
     def to(self, device: torch.device) -> "Batch":
         """The same batch with its tensors on `device`."""
         targets = None if self.targets is None else self.targets.to(device, non_blocking=True)
@@ -77,7 +85,16 @@ class Setting:
     classes: tuple[str, ...] | None
     layers: tuple[Layer, ...]
     ids: Sequence[str]
+    groups: Groups | None = None
+    """What the samples belong to; None where each stands for itself."""
+    device: torch.device = _CPU
+    """Where the model runs."""
     _layouts: dict[tuple[object, str], Layout] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def here(self) -> torch.device:
+        """Where this process works on what a pass left: the model's GPU, or a CPU where there is none."""
+        return self.device if self.device.type != "cuda" or torch.cuda.is_available() else _CPU
 
     def layout(self, tap: Tap) -> Layout:
         """How the neurons of a tap lie side by side; the same object for the same layers and side."""
@@ -85,6 +102,15 @@ class Setting:
         if key not in self._layouts:
             self._layouts[key] = Layout(tap.points(self.layers))
         return self._layouts[key]
+
+    def groups_of(self, ids: Sequence[str]) -> np.ndarray | None:
+        """The name of the group of each of some samples; None where each stands for itself."""
+        return None if self.groups is None else np.array([self._group[name] for name in ids])
+
+    @cached_property
+    def _group(self) -> dict[str, str]:
+        names = [] if self.groups is None else self.groups.names.tolist()
+        return dict(zip(self.ids, names, strict=True))
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakspot.core.digest import canonical
 from weakspot.core.errors import ProbeError
 from weakspot.core.figures import Figure, figure_from_json
-from weakspot.core.templates import slots
+from weakspot.core.templates import SLOT, slots
 
 if TYPE_CHECKING:
     from weakspot.core.finding import Estimate, Finding
 
 Better = Literal["higher", "lower"]
-Role = Literal["", "id", "prediction", "target", "correct", "coordinate", "rank", "code", "interval", "metadata"]
+Role = Literal[
+    "", "id", "prediction", "target", "correct", "coordinate", "rank", "code", "interval", "metadata", "group"
+]
 """What a column is: a sample's id; the model's prediction; its target; whether that is correct; a coordinate of a
-projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data."""
+projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data; what
+the sample belongs to."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,10 @@ class Headline:
     text: str
     rank: int = 0
     further: bool = False
+
+    def names(self) -> list[str]:
+        """The numbers that the sentence names, in their order."""
+        return list(dict.fromkeys(name for name in SLOT.findall(self.text) if name != "finding"))
 
     def __canonical__(self) -> dict[str, Any]:
         return _set_entries(self)

@@ -14,6 +14,7 @@ import torch
 from weakspot.core.digest import canonical, class_code
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.layers import Side
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Batch, Observation, Setting
 from weakspot.core.options import checked, refuse_unknown
@@ -75,12 +76,15 @@ class Probe(ABC):
     split: the data it is asked about unless a step says otherwise.
     name_says_split: whether the Finding about another split than that is named after it, as in `name-train`.
     outputs: what its Finding holds: numbers, columns, arrays, figures and sentences, with units and directions.
+    by_group: numbers, and columns of ends, whose intervals `finish` takes by `setting.groups_of` where samples belong
+        together. Means of columns (`mean_of`) go by group without it; every other interval is then left out.
     """
 
     tasks: ClassVar[tuple[Task, ...]] = TASKS
     split: ClassVar[str] = "test"
     name_says_split: ClassVar[bool] = True
     outputs: ClassVar[Outputs] = Outputs()
+    by_group: ClassVar[tuple[str, ...]] = ()
     setting: Setting
 
     def __init_subclass__(cls) -> None:
@@ -207,17 +211,19 @@ class LayerProbe(Probe):
     """A probe of the neurons of some layers.
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: the layer's "output", or "activated", the values after the activation that follows it, if one does.
     scaled: whether it asks for values that are scaled per input and layer, besides.
     """
 
     scaled: ClassVar[bool] = False
 
     layers: Layers = "all"
+    side: Side = "output"
 
     @property
     def tap(self) -> Tap:
         """Where the neurons are."""
-        return Tap(self.layers, scaled=self.scaled)
+        return Tap(self.layers, side=self.side, scaled=self.scaled)
 
 
 def complete_options(probe: type[Probe], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,11 +29,16 @@ class _Recorded:
 
 
 class Replays:
-    """The graphs recorded so far, by what is tapped and by the shape of the batch."""
+    """The graphs recorded so far, by what is tapped and by the shape of the batch.
 
-    def __init__(self) -> None:
+    asked: whether the user asked for them, and is told where a pass cannot be recorded; else it is run as always.
+    """
+
+    def __init__(self, *, asked: bool = True) -> None:
         self._recorded: dict[object, _Recorded] = {}
         self._met: Counter[object] = Counter()
+        self._asked = asked
+        self._most = _MOST
 
     def of(self, forward: Forward, recorder: Recorder) -> Forward:
         """A forward that replays where it can; what the taps take is left with the recorder as always."""
@@ -42,9 +47,15 @@ class Replays:
             key = (recorder.key, inputs.shape, inputs.dtype)
             self._met[key] += 1
             if key not in self._recorded:
-                if self._met[key] <= _AS_ALWAYS or len(self._recorded) == _MOST:
+                if self._met[key] <= _AS_ALWAYS or len(self._recorded) >= self._most:
                     return forward(inputs)
-                self._recorded[key] = _record(forward, inputs, recorder)
+                try:
+                    self._recorded[key] = _record(forward, inputs, recorder)
+                except SubjectError:
+                    if self._asked:
+                        raise
+                    self._most = 0
+                    return forward(inputs)
             return _replay(self._recorded[key], forward, inputs, recorder)
 
         return replayed
@@ -53,11 +64,17 @@ class Replays:
 def _record(forward: Forward, inputs: Tensor, recorder: Recorder) -> _Recorded:
     held_inputs, graph = inputs.clone(), torch.cuda.CUDAGraph()
     try:
-        with recorder.recording(len(inputs)) as captured, torch.cuda.graph(graph):
+        with (
+            recorder.recording(len(inputs)) as captured,
+            torch.cuda.graph(graph, capture_error_mode="thread_local"),
+            recorder.watching(),
+        ):
             outputs = forward(held_inputs)
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
-        raise SubjectError(f"the model cannot be replayed as a CUDA graph: {reason}; leave cuda_graphs off") from error
+        raise SubjectError(
+            f"the model cannot be replayed as a CUDA graph: {reason}; set cuda_graphs to false"
+        ) from error
     return _Recorded(graph, held_inputs, outputs, captured)
 
 
@@ -80,5 +97,5 @@ def _check(expected: Tensor, outputs: Tensor) -> None:
     if not largest <= 1e-3 * float(expected.abs().max()) + 1e-6:
         raise SubjectError(
             f"replayed as a CUDA graph the model's outputs differ by {largest:.3g}: it decides in Python what to run; "
-            "leave cuda_graphs off"
+            "set cuda_graphs to false"
         )

@@ -70,6 +70,7 @@ class Room:
     caution: shown with the room's Findings; `reminder` is its short form.
     evidence: whether its numbers may decide a gate by themselves.
     worst: the worst things that its Findings show, given the Findings and the task.
+    lead: whether the report shows it before all else.
     next_steps: what to do next, where that cannot be declared.
     pages: pages of the viewer; their routes are in the room's module `pages`, as `router`.
     """
@@ -79,6 +80,7 @@ class Room:
     caution: str = ""
     reminder: str = ""
     evidence: bool = True
+    lead: bool = False
     worst: Callable[[Sequence[Finding], str], Sequence[WorstFinding]] = no_worst
     next_steps: Callable[[Sequence[Finding]], Sequence[NextStep]] = no_steps
     pages: Sequence[ViewerPage] = ()

@@ -29,7 +29,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 @dataclass(frozen=True)
 class Run:
-    """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or goes on with it."""
+    """A folder of Findings. `Run.open` reads one that exists, `Run.create` makes one or continues it."""
 
     folder: Path
     _verified: dict[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -159,7 +159,7 @@ class Run:
         self._write({**before, "subject": subject, "data": data, "asked": names})
 
     def note_answers(self, answers: Mapping[str, Any]) -> None:
-        """Note in the manifest what models answered to a few samples, so that a changed one is noticed."""
+        """Note in the manifest the models' outputs for a few samples, so that a changed model is noticed."""
         before = self.manifest()
         if before.get("answers") != answers:
             self._write({**before, "answers": answers})

@@ -10,6 +10,7 @@ import numpy as np
 
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.groups import Groups
 from weakspot.core.observation import Batch
 
 Read = TypeVar("Read")
@@ -27,6 +28,12 @@ class Source(Protocol):
 
     def fingerprint(self) -> str:
         """Changes whenever a sample, a target or the order changes."""
+
+
+def groups_of(source: Source) -> Groups | None:
+    """What the samples belong to; None where each stands for itself."""
+    groups: Groups | None = getattr(source, "groups", None)
+    return groups
 
 
 class Turn:
@@ -55,6 +62,8 @@ class Subset:
         self.ids = tuple(ids[position] for position in self._positions)
         self.classes: Sequence[str] | None = getattr(source, "classes", None)
         self.batch_limit = batch_limit(source)
+        whole = groups_of(source)
+        self.groups = None if whole is None else whole.taken(self._positions)
 
     @classmethod
     def named(cls, source: Source, ids: Iterable[str]) -> "Subset":

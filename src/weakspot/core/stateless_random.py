@@ -7,6 +7,7 @@ Words are numpy's uint64 for the few numbers that a look draws per sample, and t
 millions are needed on the device.
 """
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -93,6 +94,21 @@ def device_words(keys: np.ndarray, count: int, device: torch.device) -> Tensor:
     words = words.bitwise_xor_(_shift(words, 30)).mul_(_signed(_FIRST))
     words = words.bitwise_xor_(_shift(words, 27)).mul_(_signed(_SECOND))
     return words.bitwise_xor_(_shift(words, 31))
+
+
+def unit_pairs(keys: np.ndarray, count: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Twice `count` numbers per key, uniform in [0, 1); float32, each of shape (samples, count)."""
+    words = device_words(keys, count, device)
+    low, high = words & 0xFFFFFF, (words >> 40) & 0xFFFFFF
+    return high.float() * 2.0**-24, low.float() * 2.0**-24
+
+
+def standard_normal(keys: np.ndarray, count: int, device: torch.device) -> Tensor:
+    """`count` numbers per key from the standard normal distribution (Box and Muller 1958); shape (samples, count)."""
+    first, second = unit_pairs(keys, -(-count // 2), device)
+    radius = torch.log1p(-first).mul_(-2).sqrt_()
+    angle = second.mul_(2 * math.pi)
+    return torch.cat([radius * angle.cos(), radius * angle.sin()], 1)[:, :count]
 
 
 def _signed(word: int) -> int:

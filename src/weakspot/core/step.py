@@ -20,7 +20,7 @@ class _TooEarlyError(Exception):
 
 
 class _ToCome(Finding):
-    """Stands for a Finding of an earlier step while options are tried; whoever looks into it is too early."""
+    """A placeholder for the Finding of an earlier step while options are checked; reading it raises."""
 
     def __init__(self) -> None:
         pass

@@ -35,7 +35,7 @@ class Identity(NamedTuple):
 class Subject:
     """A model under test: an `nn.Module`, or any callable from a batch of inputs to outputs (a black box).
 
-    A black box is given tensors and may answer with a tensor or a numpy array.
+    A black box is given tensors and may return a tensor or a numpy array.
 
     task: classification, multilabel, regression, keypoints or segmentation.
     classes: their names, or how many there are.
@@ -47,7 +47,8 @@ class Subject:
     forward: from (model, inputs) to one complete prediction, for instance a sliding window over a volume.
     device: where to run, "auto" for a GPU when there is one; by default where the model's parameters are.
     cuda_graphs: on a GPU, record the forward pass once per batch shape and replay it: faster for small models, as long
-        as the model does not decide in Python what to run.
+        as the model does not decide in Python what to run. By default where passes are small and a trace shows that
+        nothing depends on the data, see `weakspot.core.recording`.
     precision: "float32", or "bf16" to run the model's matrix products and convolutions in bfloat16.
     compile: run it through torch.compile wherever nothing is taken from inside.
     channels_last: hand it images with the channels innermost in memory, which suits most convolutions.
@@ -68,7 +69,7 @@ class Subject:
         bounds: tuple[float, float] | None = None,
         forward: Callable[[Any, Tensor], Any] | None = None,
         device: str | torch.device | None = None,
-        cuda_graphs: bool = False,
+        cuda_graphs: bool | None = None,
         precision: Precision = "float32",
         compile: bool = False,
         channels_last: bool = False,
@@ -97,12 +98,15 @@ class Subject:
         self._fingerprint = fingerprint
         self.inference_options = InferenceOptions(precision, compile, channels_last)
         self._compiled: Any = None
-        self._cuda_graphs = cuda_graphs and self.device.type == "cuda"
+        self.cuda_graphs = cuda_graphs
+        self._recorded = bool(cuda_graphs) and self.device.type == "cuda"
         self._lent = False
         self._known: Identity | None = None
         self._mark: str | None = None
         self.replays: Replays | None = None
-        """The recorded passes, while the model is borrowed and where `cuda_graphs` asks for them."""
+        """The recorded passes, while the model is borrowed and where passes are recorded."""
+        self.traced: dict[Any, str] = {}
+        """What a trace showed of the model, by shape and type of the inputs, while it is borrowed."""
 
     def __repr__(self) -> str:
         named = None if self.classes is None else f"{len(self.classes)} classes"
@@ -140,7 +144,7 @@ class Subject:
         return self._known
 
     def tell_apart(self, mark: str | None) -> None:
-        """Be another model than the one of the same identity that answered otherwise; None to be that one again."""
+        """Count as another model than the one of the same identity with other outputs; None to be that one again."""
         self._mark = mark
 
     def _work_out_identity(self) -> Identity:
@@ -234,14 +238,23 @@ class Subject:
         with ExitStack() as stack:
             stack.enter_context(given_back(self.model))
             stack.callback(self._return)
-            self._lent, self.replays = True, Replays() if self._cuda_graphs else None
+            self._lent, self.replays = True, self._new_replays()
             self.model.eval()
             move(self.model, self.device, stack)
             yield self.forward
 
+    def record(self, recorded: bool) -> None:
+        """Record passes from now on, or do not."""
+        if recorded != self._recorded:
+            self._recorded = recorded
+            self.replays = self._new_replays() if self._lent else None
+
     def forget_replays(self) -> None:
         """Give back the memory that recorded passes hold."""
-        self.replays = None if self.replays is None else Replays()
+        self.replays = None if self.replays is None else self._new_replays()
+
+    def _new_replays(self) -> Replays | None:
+        return Replays(asked=bool(self.cuda_graphs)) if self._recorded else None
 
     def with_model(self, model: nn.Module) -> "Subject":
         """The same subject with another model in its place, for instance one trained further."""
@@ -262,7 +275,7 @@ class Subject:
         return {**vars(self), "_lent": False, "_compiled": None, "replays": None}
 
     def _return(self) -> None:
-        self._lent, self._known, self.replays = False, None, None
+        self._lent, self._known, self.replays, self.traced = False, None, None, {}
 
     def layers(self, inputs: Tensor) -> tuple[Layer, ...]:
         """Every layer that runs for these inputs (a sample will do), in order; none of a black box."""

@@ -1,7 +1,7 @@
 """Taps: values taken from inside a model while it runs, reduced on the device, so that activations never pile up."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -309,11 +309,14 @@ class Recorder(ActivationWatch):
         for site in self._sites.values():
             site.calls = 0
         try:
-            with self if self._watching else nullcontext():
-                yield captured
+            yield captured
         finally:
             self.captured = before
             self.forget()
+
+    def watching(self) -> AbstractContextManager[Any]:
+        """While the model runs: see activations. What else watches its operations must be entered before."""
+        return self if self._watching else nullcontext()
 
     def check(self, captured: Captured) -> None:
         """Raise if a wanted point was not passed."""

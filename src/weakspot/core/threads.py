@@ -44,7 +44,7 @@ def pinned(options: ExecutionOptions, work: Path, usual_threads: int) -> Executi
 
 
 def note_begun(work: Path, options: ExecutionOptions) -> None:
-    """Note with what the work was begun: whoever resumes it, on whatever machine, computes alike."""
+    """Note threads and batch size of the work, so that it gives the same bytes when resumed on another machine."""
     note = {name: getattr(options, name) for name in _PINNED}
     if begun_with(work) != note:
         with writing(work):

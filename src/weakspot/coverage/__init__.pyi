@@ -1,5 +1,7 @@
 from weakspot.coverage.agreement_probes import CriteriaAgreement as CriteriaAgreement
 from weakspot.coverage.confidence_probes import Confidence as Confidence
+from weakspot.coverage.duplicate_probes import Duplicates as Duplicates
+from weakspot.coverage.duplicate_probes import ImageHashes as ImageHashes
 from weakspot.coverage.importance_probes import ImportanceDrivenCoverage as ImportanceDrivenCoverage
 from weakspot.coverage.importance_probes import NeuronImportance as NeuronImportance
 from weakspot.coverage.metrics_clusters import Clusters as Clusters
@@ -16,6 +18,10 @@ from weakspot.coverage.metrics_confidence import deep_gini as deep_gini
 from weakspot.coverage.metrics_confidence import entropy as entropy
 from weakspot.coverage.metrics_confidence import margin as margin
 from weakspot.coverage.metrics_confidence import max_softmax as max_softmax
+from weakspot.coverage.metrics_diversity import diverse_order as diverse_order
+from weakspot.coverage.metrics_duplicates import ImageKeys as ImageKeys
+from weakspot.coverage.metrics_duplicates import nearest_copies as nearest_copies
+from weakspot.coverage.metrics_duplicates import perceptual_hashes as perceptual_hashes
 from weakspot.coverage.metrics_ranking import errors_found as errors_found
 from weakspot.coverage.metrics_ranking import greedy_order as greedy_order
 from weakspot.coverage.metrics_surprise import distance_surprise as distance_surprise

@@ -13,12 +13,13 @@ from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.rows import RowTable, id_order
 from weakspot.coverage import finding_outputs as declared
+from weakspot.coverage.device_counting import coverage_of, shares_of
 from weakspot.coverage.footprint_probes import Footprints
-from weakspot.coverage.metrics_agreement import Floats, Measured, drawn_inputs, random_subsets, subset_coverage
+from weakspot.coverage.metrics_agreement import Floats, Measured, drawn_inputs, random_subsets
 from weakspot.coverage.metrics_confidence import UNCERTAINTY
 from weakspot.coverage.reached_targets import Cells, Reach
-from weakspot.estimates import interval_estimate
-from weakspot.statistics import auroc, auroc_interval, correlation_interval, percentile_interval
+from weakspot.estimates import auroc_estimate, interval_estimate
+from weakspot.statistics import correlation_interval, percentile_interval
 
 
 class CriteriaAgreement(Footprints):
@@ -33,6 +34,8 @@ class CriteriaAgreement(Footprints):
     sections: k of k-multisection coverage.
     top: k of top-k neuron coverage and patterns.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     ranges: the Finding of `ActivationRanges` over the training data.
     subsets: how many to draw.
     size: inputs of each subset; by default a tenth of those examined.
@@ -44,6 +47,7 @@ class CriteriaAgreement(Footprints):
     """
 
     outputs = declared.CRITERIA_AGREEMENT
+    by_group = ("*_by_input", "*_with_errors", "low", "high")
 
     subsets: int = 300
     size: int | None = None
@@ -89,13 +93,18 @@ class CriteriaAgreement(Footprints):
         }
         return self.finding(
             summary={
-                **({} if errors is None else _with_errors(measured, self.subsets)),
+                **({} if errors is None else _with_errors(measured, self.subsets, self._groups())),
                 "subsets": Estimate(self.subsets, about=f"random subsets of {size} inputs each"),
                 "inputs": Estimate(len(next(iter(measured.inputs.values()))), about=self._examined()),
             },
             table=columns,
             arrays={"spearman_subsets": matrix, "spearman_inputs": measured.between_inputs},
         )
+
+    def _groups(self) -> np.ndarray | None:
+        """What each input belongs to, in the order of the ids."""
+        ids = self.footprints.read().ids
+        return self.setting.groups_of([ids[place] for place in id_order(ids)])
 
     def _examined(self) -> str:
         everything = len(self.setting.ids)
@@ -114,12 +123,12 @@ class CriteriaAgreement(Footprints):
         reaches = {**self.reaches(rows), **self._of_others(rows.ids)}
         unsure = {name: np.asarray(rows[name]) for name in UNCERTAINTY if name in rows}
         subsets = {
-            **{name: subset_coverage(reach, drawn) for name, reach in reaches.items()},
+            **{name: coverage_of(reach, drawn, self.setting.here) for name, reach in reaches.items()},
             **{name: np.array([scores[places].mean() for places in drawn]) for name, scores in unsure.items()},
             **_errors_in(rows, drawn),
         }
         inputs = {
-            **{name: reach.shares(order) for name, reach in reaches.items()},
+            **{name: shares_of(reach, order, self.setting.here) for name, reach in reaches.items()},
             **{name: scores[order] for name, scores in unsure.items()},
         }
         return Measured(subsets, inputs, np.asarray(rows["wrong"])[order] if "wrong" in rows else None), size
@@ -163,7 +172,7 @@ def _measure(name: str) -> str:
     return f"uncertainty by {name}" if name in UNCERTAINTY else name
 
 
-def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
+def _with_errors(measured: Measured, subsets: int, groups: np.ndarray | None) -> dict[str, Estimate]:
     """How each measure goes with the errors: over the subsets, and input by input."""
     wrong = measured.wrong if measured.wrong is not None else np.zeros(0, dtype=np.bool_)
     errors, all_ = int(wrong.sum()), wrong.size
@@ -177,7 +186,6 @@ def _with_errors(measured: Measured, subsets: int) -> dict[str, Estimate]:
             continue
         summary[f"{name}_with_errors"] = interval_estimate(r, correlation_interval(r, subsets), about)
     for name, column in measured.inputs.items() if 0 < errors < all_ else ():
-        area = auroc(column, wrong)
         about = f"chance that an incorrectly predicted input has more {_measure(name)} than a correct one (AUROC)"
-        summary[f"{name}_by_input"] = interval_estimate(area, auroc_interval(area, errors, all_ - errors), about)
+        summary[f"{name}_by_input"] = auroc_estimate(column, wrong, about, groups=groups)
     return summary

@@ -9,8 +9,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import id_order
 from weakspot.coverage import finding_outputs as declared
 from weakspot.coverage.metrics_confidence import SURE, UNCERTAINTY, confidence_scores
-from weakspot.estimates import interval_estimate
-from weakspot.statistics import auroc, auroc_interval
+from weakspot.estimates import auroc_estimate
 
 
 def observed_scores(seen: Observation) -> dict[str, Tensor]:
@@ -31,6 +30,7 @@ class Confidence(Probe):
     """
 
     outputs = declared.CONFIDENCE
+    by_group = ("auroc_*",)
 
     tasks = ("classification",)
 
@@ -50,12 +50,12 @@ class Confidence(Probe):
             for name in UNCERTAINTY
         }
         if "correct" in columns:
-            summary |= _separation(columns)
+            summary |= _separation(columns, self.setting.groups_of(rows.ids))
         summary["inputs"] = Estimate(rows.count, about="samples examined")
         return self.finding(summary=summary, table={"id": rows.ids, **columns})
 
 
-def _separation(columns: dict[str, np.ndarray]) -> dict[str, Estimate]:
+def _separation(columns: dict[str, np.ndarray], groups: np.ndarray | None) -> dict[str, Estimate]:
     """AUROC of each score, turned so that a higher one means less sure."""
     wrong = ~columns["correct"]
     count = int(wrong.sum())
@@ -66,6 +66,6 @@ def _separation(columns: dict[str, np.ndarray]) -> dict[str, Estimate]:
         "chance that an incorrect prediction is less confident than a correct one by this score (AUROC); ½ is chance"
     )
     for name in UNCERTAINTY:
-        area = auroc(-columns[name] if name in SURE else columns[name], wrong)
-        summary[f"auroc_{name}"] = interval_estimate(area, auroc_interval(area, count, wrong.size - count), about)
+        score = -columns[name] if name in SURE else columns[name]
+        summary[f"auroc_{name}"] = auroc_estimate(score, wrong, about, groups=groups)
     return summary

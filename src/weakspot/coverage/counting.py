@@ -28,8 +28,8 @@ def coverage_summary(
 ) -> dict[str, Estimate]:
     """Covered share beside that of a random half and of training inputs, and Chao2's estimate of the unseen.
 
-    `targets` is their number where `counts` leaves out those never reached. `baseline` is the Finding of the same
-    criterion over training inputs.
+    targets: how many there are, where `counts` leaves out those never reached.
+    baseline: the Finding of the same criterion over training inputs.
     """
     return {
         **coverage_estimates(counts, inputs, targets=targets, baseline=baseline),

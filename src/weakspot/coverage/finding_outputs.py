@@ -319,6 +319,7 @@ NEXT_INPUTS = Outputs(
         "apfd_*": number(
             "how early the errors come in this order (APFD): 1 if first, ½ in random order", optional=True
         ),
+        "kinds_*": count("kinds of errors among the first inputs of this ranking", better="higher", optional=True),
         "inputs": count("samples ranked"),
     },
     columns={

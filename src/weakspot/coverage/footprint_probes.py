@@ -6,18 +6,18 @@ Which inputs to add next, and whether the criteria agree with each other and wit
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding
+from weakspot.core.layers import Side
 from weakspot.core.observation import Observation
 from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.rows import RowTable
 from weakspot.core.sections import section_numbers
 from weakspot.core.step import Step
+from weakspot.core.tensors import packed
 from weakspot.coverage.confidence_probes import observed_uncertainty
 from weakspot.coverage.metrics_top_neurons import leading, pattern_words
 from weakspot.coverage.neuron_probes import ActivationRanges
@@ -34,11 +34,14 @@ class Footprints(LayerProbe):
     sections: k of k-multisection coverage.
     top: k of top-k neuron coverage and patterns.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     ranges: the Finding of `ActivationRanges` over the training data.
     """
 
     scaled = True
 
+    side: Side = "activated"
     threshold: float = 0.75
     sections: int = 1000
     top: int = 3
@@ -53,27 +56,34 @@ class Footprints(LayerProbe):
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The training ranges of the same layers."""
-        return {"ranges": Step.of(ActivationRanges, layers=options["layers"])}
+        return {"ranges": Step.of(ActivationRanges, layers=options["layers"], side=options["side"])}
 
     def observe(self, seen: Observation) -> None:
         """Keep what each input reaches, how sure the model is, and, with labels, whether its prediction is correct."""
         channels = seen.channels(self.tap)
-        low, high = (torch.tensor(self.ranges.arrays[side], device=channels.mean.device) for side in ("low", "high"))
+        low, high = self._bounds(channels.mean.device)
         narrow = torch.int16 if self.sections < 1 << 14 else torch.int32
         leads = leading(channels.mean, self.setting.layout(self.tap).widths, self.top)
         section = section_numbers(channels.mean, low, high, self.sections)
         above = section > self.sections
         self.footprints.append(
             seen.ids,
-            active=_packed(channels.scaled > self.threshold),
+            active=packed(channels.scaled > self.threshold),
             section=section.to(narrow),
-            beyond=_packed(torch.stack([section == 0, above], 2).flatten(1)),
-            above=_packed(above),
-            leads=_packed(leads),
+            beyond=packed(torch.stack([section == 0, above], 2).flatten(1)),
+            above=packed(above),
+            leads=packed(leads),
             pattern=pattern_words(leads),
             **self._unsure(seen),
             **self._errors(seen),
         )
+
+    def _bounds(self, device: torch.device) -> list[Tensor]:
+        """The training range on the device, sent there once."""
+        sent: dict[torch.device, list[Tensor]] = self.__dict__.setdefault("_sent", {})
+        if device not in sent:
+            sent[device] = [torch.tensor(self.ranges.arrays[side], device=device) for side in ("low", "high")]
+        return sent[device]
 
     def _unsure(self, seen: Observation) -> dict[str, Tensor]:
         if self.setting.task != "classification" or self.setting.scores is None:
@@ -81,7 +91,7 @@ class Footprints(LayerProbe):
         return observed_uncertainty(seen)
 
     def _errors(self, seen: Observation) -> dict[str, Tensor]:
-        """Whether each answer is wrong, and, where it is one class taken for another, the number of that confusion."""
+        """Whether each prediction is incorrect, and, of classes, the number of that pair of label and prediction."""
         if self.setting.task not in JUDGED or seen.batch.targets is None:
             return {}
         wrong = ~seen.correct
@@ -101,8 +111,3 @@ class Footprints(LayerProbe):
             "tknc": Bits(rows["leads"], neurons),
             "tknp": one_each(rows["pattern"]),
         }
-
-
-def _packed(bits: Tensor) -> NDArray[np.uint8]:
-    """Eight to a byte, as `numpy.packbits` does it; inputs × targets."""
-    return np.packbits(bits.cpu().numpy(), axis=1)

@@ -189,6 +189,8 @@ class ImportanceDrivenCoverage(LayerTraces):
     share: of the positive relevance that "auto" neurons carry.
     inputs_each: training inputs per combination that "auto" leaves at least.
     layers: the layer, by default the penultimate.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     method: how importance is found, see `NeuronImportance`.
     where: over which training inputs it is summed, see `NeuronImportance`.
     priority: how it is summed, see `NeuronImportance`.
@@ -248,7 +250,7 @@ class ImportanceDrivenCoverage(LayerTraces):
         how = {name: options[name] for name in ("layers", "method", "where", "priority", "classes_by")}
         return {
             "importance": Step.of(NeuronImportance, **how),
-            "training": Step.of(LayerTraces, layers=options["layers"]),
+            "training": Step.of(LayerTraces, layers=options["layers"], side=options["side"]),
             "examples": Step.of(Pictures, split="train", size=options["thumbnail"]),
         }
 

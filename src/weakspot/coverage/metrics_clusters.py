@@ -58,11 +58,10 @@ def optimal_clusters_1d(
     smallest number wins. Numbers above that of different values are left out; values that are all equal, or that no
     candidate fits, are one cluster each.
 
-    Args:
-        values: shape (samples,).
-        candidates: numbers of clusters to try, each 2 or more.
-        clustering: "kmeans" or "quantiles".
-        index: "silhouette", "calinski_harabasz" or "davies_bouldin".
+    values: shape (samples,).
+    candidates: numbers of clusters to try, each 2 or more.
+    clustering: "kmeans" or "quantiles".
+    index: "silhouette", "calinski_harabasz" or "davies_bouldin".
 
     >>> found = optimal_clusters_1d([0.0, 0.1, 0.2, 5.0, 5.1, 5.3])
     >>> found.count, found.borders.round(3).tolist(), {k: round(score, 3) for k, score in found.scores.items()}
@@ -203,9 +202,8 @@ def silhouette_1d(values: ArrayLike, labels: ArrayLike) -> float:
     A = B = 0. The sum of distances to a label's values is a running sum of gap × number of values on the far side:
     terms of one sign, so nothing cancels and equal values are at distance 0 exactly. O(n log n + n · labels).
 
-    Args:
-        values: shape (samples,).
-        labels: whole numbers, shape (samples,), two different ones or more.
+    values: shape (samples,).
+    labels: whole numbers, shape (samples,), two different ones or more.
 
     >>> round(silhouette_1d([0, 1, 10, 11], [0, 0, 1, 1]), 4)  # A is 1; B is 10.5, 9.5, 9.5 and 10.5
     0.8997

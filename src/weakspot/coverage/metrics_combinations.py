@@ -60,13 +60,12 @@ def importance_driven_coverage(
     IDC = |{combinations reached}| / Π over neurons of their number of clusters. Each neuron's training values are cut
     into clusters of their own (see `optimal_clusters_1d`); a test value belongs to the cluster with the nearest centre.
 
-    Args:
-        train_values: the important neurons' values for the training inputs, shape (inputs, neurons).
-        test_values: the same for the inputs whose coverage is asked for.
-        candidates: numbers of clusters to choose from, for each neuron by `index`.
-        clustering: "kmeans" or "quantiles".
-        index: "silhouette", "calinski_harabasz" or "davies_bouldin".
-        drop_zeros: whether to leave exact zeros out before clustering, as the released code does for dense layers.
+    train_values: the important neurons' values for the training inputs, shape (inputs, neurons).
+    test_values: the same for the inputs whose coverage is asked for.
+    candidates: numbers of clusters to choose from, for each neuron by `index`.
+    clustering: "kmeans" or "quantiles".
+    index: "silhouette", "calinski_harabasz" or "davies_bouldin".
+    drop_zeros: whether to leave exact zeros out before clustering, as the released code does for dense layers.
 
     >>> train = [[0, 0], [1, 9], [9, 1], [10, 10]]
     >>> importance_driven_coverage(train, [[0, 1], [1, 0], [8, 8]], candidates=[2]).coverage  # low-low and high-high
@@ -130,12 +129,11 @@ def enough_neurons(
     than leave `inputs_each` training inputs per combination: Π_{i≤m} k_i ≤ inputs / inputs_each. Beyond that even the
     training inputs could not show most of the combinations, and no test set of that kind could reach them.
 
-    Args:
-        relevance: of all neurons, the most important first.
-        cluster_counts: k_i in the same order; taken only as far as needed.
-        inputs: the number of training inputs.
-        share: of the positive relevance, in (0, 1].
-        inputs_each: training inputs per combination.
+    relevance: of all neurons, the most important first.
+    cluster_counts: k_i in the same order; taken only as far as needed.
+    inputs: the number of training inputs.
+    share: of the positive relevance, in (0, 1].
+    inputs_each: training inputs per combination.
 
     >>> enough_neurons(np.array([4.0, 3.0, 2.0, 1.0]), [2, 2, 2, 2], 1000, share=0.8, inputs_each=10)
     EnoughNeurons(count=3, reason='the 3 most important carry 90 % of the positive relevance (80 % wanted)')

@@ -7,7 +7,6 @@ of the plain double loop, at the speed of a matrix product and in the memory of 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
+from weakspot.core.environment import cores
 from weakspot.coverage.metrics_clusters import Floats, Integers
 
 TREE_DIMENSIONS = 5
@@ -76,7 +76,7 @@ def nearest_in_class(
 ) -> Nearest:
     """For each query the nearest row of its own class (`same`), or of any other; rows may lie on disk.
 
-    `leave_out` is for queries that are rows themselves: the number of the row that each may not find, −1 for none.
+    leave_out: for queries that are rows themselves, the number of the row that each may not find; −1 for none.
     """
     nearest = Nearest.none(len(queries))
     left_out = np.full(len(queries), -1) if leave_out is None else leave_out
@@ -98,7 +98,7 @@ def _search_by_tree(
     if not len(members):
         return
     tree = KDTree(np.asarray(rows[members], dtype=np.float64))
-    distance, which = tree.query(queries.exact[asking], k=[1, 2], workers=_threads())
+    distance, which = tree.query(queries.exact[asking], k=[1, 2], workers=cores())
     row = np.append(members, -1)[which]  # where there is no second one, `which` is the number of members
     second = row[:, 0] == queries.left_out[asking]
     least, match = np.where(second, distance[:, 1], distance[:, 0]), np.where(second, row[:, 1], row[:, 0])
@@ -111,15 +111,11 @@ def _search_by_products(
 ) -> None:
     """Blocks of queries against blocks of rows, one thread for some: each has queries of its own."""
     blocks = [asking[start : start + QUERIES] for start in range(0, len(asking), QUERIES)]
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(_threads()) as pool:
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(cores()) as pool:
         for start in range(0, len(members), REFERENCES):
             side = _Side.of(rows, members[start : start + REFERENCES])
             for _ in pool.map(partial(_compare_blocks, side, queries, nearest), blocks):
                 pass
-
-
-def _threads() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

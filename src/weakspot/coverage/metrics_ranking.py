@@ -26,18 +26,17 @@ class Greedy:
 
 
 def greedy_order(reach: Reach, *, covered: ArrayLike | None = None, rank: ArrayLike | None = None) -> Greedy:
-    """Inputs in the order of greedy additional coverage: next comes who reaches most targets not covered yet.
+    """Inputs in the order of greedy additional coverage: the next one reaches most targets that are not covered yet.
 
-    Of equals the one with the lower rank comes first. When nobody brings anything new, the rest follow by how many
+    Of equals the one with the lower rank comes first. When no input adds anything, the rest follow by how many
     targets they reach in all, then by rank (coverage-additional and coverage-total method, Yoo and Harman 2012,
     `yoo2012`). What an input brings can only shrink, so it is counted again only when it might be next (lazy greedy,
     Minoux 1978, `minoux1978`): the order is that of plain greedy, in near-linear time, and only the gains and the
     covered targets are in memory.
 
-    Args:
-        reach: which targets each input reaches.
-        covered: targets covered before, boolean; by default none.
-        rank: a number per input that settles ties, such as its place in the order of the ids; by default its place.
+    reach: which targets each input reaches.
+    covered: targets covered before, boolean; by default none.
+    rank: a number per input that settles ties, such as its place in the order of the ids; by default its place.
 
     >>> from weakspot.coverage.reached_targets import Bits
     >>> bits = Bits.of(np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1], [0, 1, 1, 0]], dtype=bool))
@@ -112,10 +111,9 @@ def errors_found(order: ArrayLike, wrong: ArrayLike, *, confidence: float = 0.95
     (`rothermel2001`). The interval is that of a mean over m places, the errors taken as a sample of those the model
     makes, the order as given.
 
-    Args:
-        order: places of the inputs, the first to inspect first.
-        wrong: whether each input is predicted incorrectly.
-        confidence: of the interval.
+    order: places of the inputs, the first to inspect first.
+    wrong: whether each input is predicted incorrectly.
+    confidence: of the interval.
 
     >>> errors_found([2, 0, 1, 3], [False, False, True, False]).apfd
     0.875

@@ -6,7 +6,7 @@ may lie on disk: they are read class by class and block by block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ from weakspot.coverage.metrics_nearest import nearest_in_class, positions
 
 LEAST_VARIANCE = 1e-5
 """Neurons that vary less over the training inputs are left out of densities."""
+_FLAT = 1e-9
+"""Share of a class's variance along an input below which the others do not vary in that direction."""
 _BLOCK = 4096
 _TERMS = 1 << 22
 """Kernels that are evaluated at once."""
@@ -38,13 +40,12 @@ def distance_surprise(
     class that no training input is predicted as, and where only x_a = x_b; 1 where x = x_a = x_b. Of training traces
     equally near the first counts.
 
-    Args:
-        train_traces: (training inputs, neurons); may be memory-mapped.
-        train_predicted: their predicted classes.
-        traces: (inputs, neurons).
-        predicted: their predicted classes.
-        leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
-            input is not compared with itself.
+    train_traces: (training inputs, neurons); may be memory-mapped.
+    train_predicted: their predicted classes.
+    traces: (inputs, neurons).
+    predicted: their predicted classes.
+    leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
+        input is not compared with itself.
 
     >>> distance_surprise([[0.0], [4.0]], [0, 1], [[1.0], [5.0]], [0, 1]).tolist()
     [0.25, 0.25]
@@ -127,13 +128,12 @@ def likelihood_surprise(
     directions in which they do vary, and what lies across is ignored, as it is for the neurons left out. A class with
     no such direction (one training input, or none) has no density: infinite. `likelihood_surprise_of` says which.
 
-    Args:
-        train_traces: (training inputs, neurons); may be memory-mapped.
-        train_predicted: their predicted classes, or None.
-        traces: (inputs, neurons).
-        predicted: their predicted classes, or None.
-        leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
-            input's own kernel is left out of its density.
+    train_traces: (training inputs, neurons); may be memory-mapped.
+    train_predicted: their predicted classes, or None.
+    traces: (inputs, neurons).
+    predicted: their predicted classes, or None.
+    leave_out: for inputs that are training inputs themselves: their rows in `train_traces`, −1 for the others; an
+        input's density is that of the others, without its kernel and without its share in the covariance.
 
     >>> likelihood_surprise([[0.0], [2.0]], None, [[1.0], [9.0]], None).round(3).tolist()
     [1.457, 17.984]
@@ -189,35 +189,94 @@ class _Kernels:
         _, lengths, axes = np.linalg.svd(rows - self._mean, full_matrices=False)
         varied = lengths > max(rows.shape) * np.finfo(np.float64).eps * lengths.max(initial=0.0)
         self.directions = int(varied.sum())
-        scott = self._count ** (-1.0 / (self.directions + 4))
-        widths = scott * lengths[varied] / np.sqrt(self._count - 1)
-        self._to_normal = axes[varied].T / widths
+        self._widths = _scott(self._count, self.directions) * lengths[varied] / np.sqrt(self._count - 1)
+        self._to_normal = axes[varied].T / self._widths
         self._rows = (rows - self._mean) @ self._to_normal
         self._squares = np.einsum("ij,ij->i", self._rows, self._rows)
-        self._log_scale = np.log(widths).sum() + self.directions / 2 * np.log(2 * np.pi)
+        self._log_scale = np.log(self._widths).sum()
 
     def surprise(self, traces: Floats, left_out: Integers, kernel: Integers) -> Floats:
-        """−log density of each trace, infinite where there is none; those `left_out` do without a `kernel` each."""
+        """−log density of each trace, infinite where there is none; each of those `left_out` is a row: `kernel`."""
+        scores = np.full(len(traces), np.inf)
         if not self.directions:
-            return np.full(len(traces), np.inf)
-        points = (traces - self._mean) @ self._to_normal
-        without = np.full(len(points), -1)
-        without[left_out] = kernel
-        step = max(1, _TERMS // self._count)
-        parts = [slice(start, start + step) for start in range(0, len(points), step)]
-        log_sum = np.concatenate([self._log_sum(points[part], without[part]) for part in parts])
-        log_count = np.log(self._count - (without >= 0))
-        return np.asarray(self._log_scale + log_count - log_sum)
+            return scores
+        others = np.setdiff1d(np.arange(len(traces)), left_out)
+        for block in _blocks(others, _TERMS // self._count):
+            scores[block] = self._of_points((traces[block] - self._mean) @ self._to_normal)
+        for block in _blocks(np.arange(len(kernel)), _TERMS // self._count):
+            scores[left_out[block]] = self._of_rows(kernel[block])
+        return scores
 
-    def _log_sum(self, points: Floats, without: Integers) -> Floats:
-        """log Σ_i exp(−‖x − x_i‖²/2), from the largest term on."""
+    def _of_points(self, points: Floats) -> Floats:
         squared = np.einsum("ij,ij->i", points, points)[:, None] + self._squares - 2 * points @ self._rows.T
-        np.maximum(squared, 0.0, out=squared)
-        alone = np.flatnonzero(without >= 0)
-        squared[alone, without[alone]] = np.inf
-        nearest = squared.min(1)
-        np.exp((nearest[:, None] - squared) / 2, out=squared)
-        return np.asarray(np.log(squared.sum(1)) - nearest / 2)
+        log_scale = self._log_scale + self.directions / 2 * np.log(2 * np.pi)
+        return np.asarray(log_scale + np.log(self._count) - _log_sum(squared))
+
+    def _of_rows(self, which: Integers) -> Floats:
+        """Of rows themselves, each against the density of all the others: mean, covariance and factor without it.
+
+        Without row z the kernels' covariance I becomes a·(I − g·zzᵀ), with g = h²n/(n − 1)²: its inverse is
+        (I + g/r·zzᵀ)/a with r = 1 − g‖z‖², and its determinant a^d·r. Where r = 0 the others do not vary along z.
+        """
+        if self._count < 3:
+            return np.full(len(which), np.inf)
+        rest = 1 - self._share * self._squares[which]
+        flat = rest < _FLAT
+        scores = np.empty(len(which))
+        for inside, score in ((~flat, self._within), (flat, self._across)):
+            scores[inside] = score(which[inside], rest[inside])
+        return scores
+
+    @property
+    def _share(self) -> float:
+        return _scott(self._count, self.directions) ** 2 * self._count / (self._count - 1) ** 2
+
+    def _within(self, which: Integers, rest: Floats) -> Floats:
+        """Of rows without which the others vary in as many directions."""
+        own, dots = self._squares[which, None], self._rows[which] @ self._rows.T
+        squared = own + self._squares - 2 * dots + self._share / rest[:, None] * (own - dots) ** 2
+        return self._without(which, squared, self.directions, np.log(rest) / 2)
+
+    def _across(self, which: Integers, rest: Floats) -> Floats:
+        """Of rows without which the others lie in a plane: the density is that in the plane, of the nearest point."""
+        rows = self._rows[which]
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        normal = rows / lengths / self._widths
+        size = np.linalg.norm(normal, axis=1, keepdims=True)
+        step = normal / self._widths / size**2
+        dots = rows @ self._rows.T
+        away = lengths - dots / lengths
+        aside = np.einsum("ij,ij->i", step, rows)[:, None] - step @ self._rows.T
+        squared = lengths**2 + self._squares - 2 * dots - 2 * away * aside
+        squared += away**2 * np.einsum("ij,ij->i", step, step)[:, None]
+        return self._without(which, squared, self.directions - 1, np.log(size[:, 0]))
+
+    def _without(self, which: Integers, squared: Floats, directions: int, log_volume: Floats) -> Floats:
+        if not directions:
+            return np.full(len(which), np.inf)
+        count = self._count
+        ratio = _scott(count - 1, directions) / _scott(count, self.directions)
+        spread = ratio**2 * (count - 1) / (count - 2)
+        squared[np.arange(len(which)), which] = np.inf
+        log_scale = self._log_scale + directions / 2 * np.log(2 * np.pi * spread) + log_volume
+        return np.asarray(log_scale + np.log(count - 1) - _log_sum(squared / spread))
+
+
+def _scott(count: int, directions: int) -> float:
+    """Scott's factor: the width of a kernel as a share of the traces' standard deviation."""
+    return float(count ** (-1.0 / (directions + 4)))
+
+
+def _blocks(places: Integers, size: int) -> Iterator[Integers]:
+    yield from (places[start : start + max(1, size)] for start in range(0, len(places), max(1, size)))
+
+
+def _log_sum(squared: Floats) -> Floats:
+    """log Σ_i exp(−squared_i/2) of each row, from the largest term on; `squared` is used up."""
+    np.maximum(squared, 0.0, out=squared)
+    nearest = squared.min(1)
+    np.exp((nearest[:, None] - squared) / 2, out=squared)
+    return np.asarray(np.log(squared.sum(1)) - nearest / 2)
 
 
 def surprise_buckets(scores: ArrayLike, *, upper: float, buckets: int, lower: float = 0.0) -> Integers:

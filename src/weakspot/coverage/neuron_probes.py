@@ -12,6 +12,7 @@ from torch import Tensor
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
+from weakspot.core.layers import Side
 from weakspot.core.observation import Observation
 from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.sections import section_numbers
@@ -36,6 +37,7 @@ from weakspot.statistics import expected_coverage, unseen_targets
 class NeuronCriterion(LayerProbe):
     """A coverage criterion over the neurons of layers; the probes explain the options."""
 
+    side: Side = "activated"
     classes: Sequence[str] = ()
     baseline: Finding | None = None
 
@@ -49,6 +51,8 @@ class NeuronCoverage(NeuronCriterion):
 
     threshold: above which a neuron counts as active.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     classes: predicted classes whose inputs' coverage to give besides, by name.
     baseline: the Finding of the same over training inputs, to be named beside.
     """
@@ -82,11 +86,15 @@ class ActivationRanges(LayerProbe):
     """Smallest and largest value of each neuron over the training data: the bounds that DeepGauge's criteria need.
 
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     """
 
     outputs = declared.ACTIVATION_RANGES
 
     split = "train"
+
+    side: Side = "activated"
 
     low = Min()
     high = Max()
@@ -129,6 +137,8 @@ class KMultisection(NeuronCriterion):
 
     sections: k, into how many sections each range is cut.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     classes: predicted classes whose inputs' coverage to give besides, by name; the ranges are those of all training
         inputs.
     ranges: the Finding of `ActivationRanges` over the training data.
@@ -149,7 +159,7 @@ class KMultisection(NeuronCriterion):
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The training ranges of the same layers."""
-        return {"ranges": Step.of(ActivationRanges, layers=options["layers"])}
+        return {"ranges": Step.of(ActivationRanges, layers=options["layers"], side=options["side"])}
 
     def observe(self, seen: Observation) -> None:
         """Count the inputs in each section of each neuron, and below and above its range."""
@@ -234,6 +244,8 @@ class TopNeurons(NeuronCriterion):
 
     top: k, how many neurons of each layer lead.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     classes: predicted classes whose inputs' coverage to give besides, by name.
     baseline: the Finding of the same over training inputs, to be named beside.
     """

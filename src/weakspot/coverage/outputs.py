@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from weakspot.core.finding import Finding
 from weakspot.core.room import NextStep, Room, ViewerPage
+from weakspot.coverage.duplicate_outputs import DUPLICATES, IMAGE_HASHES
 from weakspot.coverage.finding_outputs import (
     ACTIVATION_RANGES,
     CONFIDENCE,
@@ -70,6 +71,8 @@ ROOM = Room(
         "coverage.confidence": CONFIDENCE,
         "coverage.next_inputs": NEXT_INPUTS,
         "coverage.criteria_agreement": CRITERIA_AGREEMENT,
+        "coverage.image_hashes": IMAGE_HASHES,
+        "coverage.duplicates": DUPLICATES,
     },
     caution=(
         "Coverage is no measure of quality by itself: Harel-Canada et al. (ESEC/FSE 2020) and Li et al. (“Structural "

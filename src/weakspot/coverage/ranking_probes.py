@@ -5,26 +5,37 @@ from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
+from weakspot.core.needs import Needs
+from weakspot.core.observation import Observation
+from weakspot.core.probe import Rows
 from weakspot.core.rows import id_rank
+from weakspot.core.taps import Tap
 from weakspot.coverage import finding_outputs as declared
 from weakspot.coverage.counting import saturation_sizes
 from weakspot.coverage.footprint_probes import Footprints
 from weakspot.coverage.metrics_confidence import UNCERTAINTY
+from weakspot.coverage.metrics_diversity import USUAL_BUDGET, diverse_order
 from weakspot.coverage.metrics_ranking import Greedy, errors_found, greedy_order, random_spread, score_order
 from weakspot.coverage.reached_targets import Places
+
+FEATURES = Tap("penultimate")
+"""Where inputs that look alike to the model lie near each other."""
 
 
 class NextInputs(Footprints):
     """Which inputs to add next: ranked by the new coverage each brings, and by how unsure the model is of it.
 
     Greedy by neuron, k-multisection, boundary, strong and top-k coverage, each beyond what is covered already, beside
-    max-softmax, margin, entropy and DeepGini (Feng et al. 2020). Where the inputs have labels, how early each order
-    meets the model's errors: by then the rankings can be told apart.
+    max-softmax, margin, entropy and DeepGini (Feng et al. 2020), and beside "diverse": by DeepGini times the distance
+    of the features to those chosen before, so that not many of a kind come first. Where the inputs have labels, how
+    early each order meets the errors, and how many kinds of them (a class taken for another) its beginning holds.
 
     threshold: of neuron coverage.
     sections: k of k-multisection coverage.
     top: k of top-k neuron coverage.
     layers: "all" convolutions and linears, "penultimate", names or patterns.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     ranges: the Finding of `ActivationRanges` over the training data.
     covered_neurons: the Finding of `NeuronCoverage` over the inputs there are already; none to begin with nothing.
     covered_sections: the Finding of `KMultisection` over them.
@@ -33,16 +44,30 @@ class NextInputs(Footprints):
     """
 
     outputs = declared.NEXT_INPUTS
+    by_group = ("apfd_random",)
 
     covered_neurons: Finding | None = None
     covered_sections: Finding | None = None
     covered_leaders: Finding | None = None
     budget: int | None = None
 
+    features = Rows()
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.budget is not None and self.budget < 1:
             raise ConfigError(f"budget is {self.budget}: expected 1 or more")
+
+    @property
+    def needs(self) -> Needs:
+        """The neurons that criteria count, and the features by which inputs differ."""
+        return Needs(taps=(self.tap, FEATURES))
+
+    def observe(self, seen: Observation) -> None:
+        """Keep the footprints, and the features where there is an uncertainty to weigh them by."""
+        super().observe(seen)
+        if self._unsure(seen):
+            self.features.append(seen.ids, values=seen.channels(FEATURES).mean.float())
 
     def finish(self) -> Finding:
         """Each input's place in every order; with labels, which order finds the errors first."""
@@ -52,6 +77,9 @@ class NextInputs(Footprints):
         greedy = {name: greedy_order(reaches[name], covered=covered.get(name), rank=rank) for name in COVERAGE}
         orders = {name: ranking.order for name, ranking in greedy.items()}
         orders |= {name: score_order(rows[name], rank=rank) for name in UNCERTAINTY if name in rows}
+        if "deep_gini" in rows:
+            values = self.features.read()["values"]
+            orders["diverse"] = diverse_order(rows["deep_gini"], values, budget=self.budget, rank=rank)
         ranks = {name: _places(order) for name, order in orders.items()}
         shown = orders.get("deep_gini", orders["kmnc"])
         if self.budget is not None:
@@ -61,6 +89,8 @@ class NextInputs(Footprints):
         unsure = {name: np.asarray(rows[name])[shown] for name in UNCERTAINTY if name in rows}
         correct = {"correct": ~np.asarray(rows["wrong"])[shown]} if "wrong" in rows else {}
         summary, arrays = _against_errors(orders, np.asarray(rows["wrong"])) if "wrong" in rows else ({}, {})
+        if "confusion" in rows:
+            summary |= _kinds_found(orders, np.asarray(rows["confusion"]), self.budget)
         adding = {
             f"adding_{name}": Estimate(
                 int((ranking.brings > 0).sum()),
@@ -102,6 +132,14 @@ def _places(order: Places) -> Places:
     places = np.empty_like(order)
     places[order] = np.arange(order.size)
     return places
+
+
+def _kinds_found(orders: dict[str, Places], confusion: NDArray[np.int64], budget: int | None) -> dict[str, Estimate]:
+    """How many kinds of errors the first inputs of each order hold: classes taken for others."""
+    first = min(budget or USUAL_BUDGET, confusion.size)
+    about = f"kinds of errors, a class taken for another, among the first {first} of this ranking"
+    kinds = {name: np.unique(confusion[order[:first]]) for name, order in orders.items()}
+    return {f"kinds_{name}": Estimate(int((found >= 0).sum()), about=about) for name, found in kinds.items()}
 
 
 def _gains(greedy: dict[str, Greedy], inputs: int) -> dict[str, np.ndarray]:

@@ -18,7 +18,9 @@ _BLOCK_BYTES = 8 << 20
 class Reach(ABC):
     """The targets that each of some inputs reaches.
 
-    inputs: how many inputs there are. targets: how many targets. width: entries of one input, at most.
+    inputs: how many inputs there are.
+    targets: how many targets.
+    width: entries of one input, at most.
     """
 
     inputs: int

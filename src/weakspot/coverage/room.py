@@ -11,6 +11,7 @@ from weakspot.core.source import like
 from weakspot.core.step import Step
 from weakspot.coverage.agreement_probes import CriteriaAgreement
 from weakspot.coverage.confidence_probes import Confidence
+from weakspot.coverage.duplicate_probes import Duplicates, ImageHashes
 from weakspot.coverage.importance_probes import ImportanceDrivenCoverage
 from weakspot.coverage.neuron_probes import KMultisection, NeuronCoverage, TopNeurons
 from weakspot.coverage.ranking_probes import NextInputs
@@ -31,8 +32,8 @@ ON_REQUEST = ("lsc", "dsc")
 """Criteria that are not for every task, and are asked for by name only."""
 COUNTED_WITH = {"nbc": "kmnc", "snac": "kmnc", "tknp": "tknc"}
 """Criteria that are read off the counts of another, and share its options."""
-OPTIONS = ("criteria", "classes", "baseline", "confidence", "agreement", "select")
-DETAILS = ("threshold", "sections", "top", "layers")
+OPTIONS = ("criteria", "classes", "baseline", "confidence", "agreement", "select", "duplicates")
+DETAILS = ("threshold", "sections", "top", "layers", "side")
 """Options of the criteria that the questions about single inputs take over."""
 
 
@@ -46,6 +47,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     confidence: whether to list how sure the model is of each input.
     agreement: whether to ask how far the criteria agree with each other and with the errors, or the options for that;
         by default if there are several criteria and the training data are needed anyway.
+    duplicates: whether to look for copies of test images in the training and test data, or the options for that;
+        {training: false} searches the test data alone.
     select: {from: SPLIT, budget: N}: rank the inputs of a split, such as "pool", by the coverage that they would add,
         and list those among the first N of any ranking; without a budget all of them.
 
@@ -73,9 +76,20 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     agreement = options.get("agreement", trained and len(chosen) > 1)
     if agreement:
         plan.append(_agreement(asked, {} if agreement is True else agreement))
+    duplicates = options.get("duplicates", False)
+    if duplicates is not False and duplicates is not None:
+        plan.append(_duplicates({} if duplicates is True else duplicates))
     if options.get("select") is not None:
         plan.append(_next_inputs(asked, read_selection(options["select"], of="coverage")))
     return plan
+
+
+def _duplicates(options: Any) -> Step:
+    """The search for copies, with the training data unless they are to be left out."""
+    if not isinstance(options, Mapping) or not isinstance(options.get("training", True), bool):
+        raise ConfigError(f"duplicates is {options!r}: expected true, false or a mapping such as {{training: false}}")
+    step = Step.of(Duplicates, **{name: value for name, value in options.items() if name != "training"})
+    return _filled(step, {"hashes": Step.of(ImageHashes)}) if options.get("training", True) else step
 
 
 def _check_names(names: list[str], options: Mapping[str, Any]) -> None:
@@ -110,14 +124,14 @@ def _next_inputs(asked: Mapping[str, Step], selection: Selection) -> Step:
     step = replace(Step.of(NextInputs, **_details(asked), budget=selection.budget), split=selection.split)
     if selection.split == NextInputs.split:
         return step
-    layers = {"layers": step.options["layers"]}
+    neurons = {"layers": step.options["layers"], "side": step.options["side"]}
     sources: dict[str, tuple[str, type[Probe], str]] = {
         "covered_neurons": ("nc", NeuronCoverage, "threshold"),
         "covered_sections": ("kmnc", KMultisection, "sections"),
         "covered_leaders": ("tknc", TopNeurons, "top"),
     }
     covered = {
-        option: asked.get(name) or Step.of(probe, **layers, **{detail: step.options[detail]})
+        option: asked.get(name) or Step.of(probe, **neurons, **{detail: step.options[detail]})
         for option, (name, probe, detail) in sources.items()
     }
     return _filled(step, covered)
@@ -127,8 +141,10 @@ def _details(asked: Mapping[str, Step]) -> dict[str, Any]:
     """The options of the criteria asked for that footprints share; criteria over different layers share none."""
     criteria = [asked[name] for name in ("nc", "kmnc", "tknc") if name in asked]
     details = {key: value for step in criteria for key, value in step.options.items() if key in DETAILS}
-    if len({repr(step.options["layers"]) for step in criteria}) > 1:
-        raise ConfigError("nc, kmnc and tknc look at different layers: `select` and `agreement` need the same for all")
+    if len({repr((step.options["layers"], step.options["side"])) for step in criteria}) > 1:
+        raise ConfigError(
+            "nc, kmnc and tknc look at different layers or sides: `select` and `agreement` need the same for all"
+        )
     return details
 
 

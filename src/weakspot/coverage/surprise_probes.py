@@ -43,7 +43,7 @@ class SurpriseCoverage(LayerTraces):
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The training traces of the same layers."""
-        return {"training": Step.of(LayerTraces, layers=options["layers"])}
+        return {"training": Step.of(LayerTraces, layers=options["layers"], side=options["side"])}
 
     @abstractmethod
     def scores(
@@ -134,6 +134,8 @@ class DistanceSurpriseCoverage(SurpriseCoverage):
     over all training traces. For classes only: a regression has no other class, see `LikelihoodSurpriseCoverage`.
 
     layers: the layers whose neurons make the trace, by default the penultimate; several stand side by side.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     buckets: into how many equal parts the range from lower to upper is cut.
     upper: surprise above which an input belongs to no bucket.
     lower: surprise up to which an input belongs to no bucket.
@@ -165,6 +167,8 @@ class LikelihoodSurpriseCoverage(SurpriseCoverage):
     left out; where a class's traces do not vary in some direction, its density is taken in those in which they do.
 
     layers: the layers whose neurons make the trace, by default the penultimate; several stand side by side.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     buckets: into how many equal parts the range from lower to upper is cut.
     upper: surprise above which an input belongs to no bucket.
     lower: surprise up to which an input belongs to no bucket; densities above 1 make it negative.

@@ -9,6 +9,7 @@ import numpy as np
 
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding
+from weakspot.core.layers import Side
 from weakspot.core.observation import Observation
 from weakspot.core.probe import LayerProbe, Rows
 from weakspot.core.rows import RowTable, id_order
@@ -26,6 +27,8 @@ class LayerTraces(LayerProbe):
     the true one.
 
     layers: the layers, by default the penultimate; several stand side by side.
+    side: "activated", the values after the activation that follows the layer, as the papers define it; or "output",
+        those before it.
     """
 
     outputs = declared.LAYER_TRACES
@@ -33,6 +36,7 @@ class LayerTraces(LayerProbe):
     split = "train"
 
     layers: Layers = "penultimate"
+    side: Side = "activated"
 
     traces = Rows()
 

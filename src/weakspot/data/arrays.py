@@ -45,7 +45,7 @@ class ArraySource:
     ):
         self._inputs = _as_array(inputs, "inputs")
         self._targets = None if targets is None else _as_array(targets, "targets")
-        self._metadata = {key: np.asarray(column) for key, column in (metadata or {}).items()}
+        self.metadata = {key: np.asarray(column) for key, column in (metadata or {}).items()}
         if channels not in ("first", "last", "none"):
             raise ConfigError(f"channels {channels!r} is not known: choose 'first', 'last' or 'none'")
         self._channels = channels
@@ -90,7 +90,7 @@ class ArraySource:
         vars(self).update({key: v.opened() if isinstance(v, _ByPath) else v for key, v in state.items()})
 
     def _check_lengths(self, count: int) -> None:
-        lengths = {"ids": len(self.ids), **{key: len(column) for key, column in self._metadata.items()}}
+        lengths = {"ids": len(self.ids), **{key: len(column) for key, column in self.metadata.items()}}
         if self._targets is not None:
             lengths["targets"] = len(self._targets)
         for name, length in lengths.items():
@@ -105,12 +105,12 @@ class ArraySource:
             positions=np.asarray(positions),
             inputs=torch.from_numpy(scaled(channels_first(self._inputs[positions], self._channels))),
             targets=None if self._targets is None else target_tensor(self._targets[positions]),
-            metadata={key: column[positions] for key, column in self._metadata.items()} or None,
+            metadata={key: column[positions] for key, column in self.metadata.items()} or None,
         )
 
     @cached_property
     def _fingerprint(self) -> str:
-        return digest([self._inputs, self._targets, self._channels, hash_names(self.ids), self._metadata])
+        return digest([self._inputs, self._targets, self._channels, hash_names(self.ids), self.metadata])
 
     def fingerprint(self) -> str:
         """Of every value, target and id."""

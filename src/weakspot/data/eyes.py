@@ -75,7 +75,7 @@ class Eyes:
     """Images of eyes, drawn from each id alone: a source with the simulator's parameters as metadata.
 
     task: what the targets are: the direction of the gaze (8 classes, borders at 22.5°, 67.5° …), closed or open, or
-    with or without glasses.
+        with or without glasses.
     """
 
     count: int

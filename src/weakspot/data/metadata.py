@@ -34,6 +34,12 @@ class WithMetadata:
         extra = f"{left} rows of {rows.name} belong to no sample and are left out"
         self.remarks: tuple[str, ...] = (*getattr(source, "remarks", ()), *([extra] if left else []))
 
+    @property
+    def metadata(self) -> dict[str, np.ndarray] | None:
+        """The columns of source and table; None where those of the source are not known before it is read."""
+        of_source = getattr(self._source, "metadata", None)
+        return None if of_source is None else {**of_source, **self._columns}
+
     def read(self, positions: np.ndarray) -> Batch:
         """The samples at these places, with their metadata."""
         batch = self._source.read(positions)

@@ -4,6 +4,7 @@ from weakspot.data.arrays import ArraySource
 from weakspot.data.datasets import DatasetSource, LoaderSource
 from weakspot.data.folders import ImageFolder, ImageZip
 from weakspot.data.framing import Framing
+from weakspot.data.groups import Grouped
 from weakspot.data.idx import IdxSource
 from weakspot.data.manifest import ImageManifest
 from weakspot.data.metadata import WithMetadata
@@ -13,6 +14,7 @@ __all__ = [
     "ArraySource",
     "DatasetSource",
     "Framing",
+    "Grouped",
     "IdxSource",
     "ImageFolder",
     "ImageManifest",

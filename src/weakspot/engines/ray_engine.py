@@ -1,6 +1,5 @@
 """The Ray engine: the same probes and plans on the cores and GPUs of a cluster, or of this machine."""
 
-import os
 import signal
 import threading
 import uuid
@@ -16,6 +15,7 @@ import torch
 
 from weakspot.core.digest import digest
 from weakspot.core.engine import Engine, Footprint, Work, peak_memory
+from weakspot.core.environment import cores
 from weakspot.core.errors import ConfigError
 from weakspot.core.job import Job, Shard
 from weakspot.core.progress import Progress
@@ -188,7 +188,7 @@ class RayEngine(Engine):
             connect(ray, address)
         else:
             self._hush.enter_context(own_token())
-            start(ray, cpus=_cores(), gpus=torch.cuda.device_count() if gpus else 0)
+            start(ray, cpus=cores(), gpus=torch.cuda.device_count() if gpus else 0)
         self._ray, self._watch = ray, RayWatch(ray, ours=self._ours and address is None)
 
     def _room(self, threads: int, gpus: float) -> int:
@@ -241,11 +241,6 @@ def _kind(job: Job) -> str:
     return digest(
         [job.identity["subject"] or uuid.uuid4().hex, job.device.type, [probe.identity() for probe in job.probes]]
     )
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Termination:

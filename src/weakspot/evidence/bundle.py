@@ -33,8 +33,10 @@ FILES = (STATEMENT, TEXT, POLICY, SUMS, *SIGNATURES)
 class Bundle:
     """A bundle, written or verified: where it lies, its seal, how many files it covers, and what is known of it.
 
-    claims: how many it makes. signed: whether a signature by `ssh-keygen` lies in it. signer: by whom, where that was
-    checked. kept: whether it has the seal that was asked for.
+    claims: how many it makes.
+    signed: whether a signature by `ssh-keygen` lies in it.
+    signer: by whom, where that was checked.
+    kept: whether it has the seal that was asked for.
     """
 
     folder: Path
@@ -58,8 +60,9 @@ def write_bundle(
 ) -> Bundle:
     """Write the case of a Run as a folder, whole or not at all.
 
-    policy: rules to hold the Run to, each of which becomes a claim; kept in the bundle. baseline: takes the place of
-    the Run that the policy compares with. key: sign the bundle with this key of SSH.
+    policy: rules to hold the Run to, each of which becomes a claim; kept in the bundle.
+    baseline: takes the place of the Run that the policy compares with.
+    key: sign the bundle with this key of SSH.
     """
     _check_place(folder)
     named = None if policy is None else read_policy(policy).baseline

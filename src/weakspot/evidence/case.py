@@ -12,10 +12,17 @@ from weakspot.gate.basis import unready
 from weakspot.gate.evaluation import Verdict
 from weakspot.gate.policy import LEAST
 
+INDEPENDENT = (
+    "The samples of each split are drawn independently from the situations in which the model will be used; every "
+    "interval depends on that."
+)
+GROUPED = (
+    "The groups of samples that belong together, by {columns}, are drawn independently from the situations in which "
+    "the model will be used; every interval depends on that."
+)
 ASSUMPTIONS = {
     "": (
-        "The samples of each split are drawn independently from the situations in which the model will be used; every "
-        "interval depends on that.",
+        INDEPENDENT,
         "The labels are correct.",
         "The deployed model has the fingerprint given here, and the same preprocessing as in the examination.",
     ),
@@ -49,9 +56,16 @@ def build_case(run: Run, verdict: Verdict | None = None) -> dict[str, Any]:
         "data": {name: _split(split_data, run) for name, split_data in manifest["data"].items()},
         "claims": [{"id": f"C{number}", **claim} for number, claim in enumerate(claims, start=1)],
         "thresholds": [*_bounds(verdict), *(entry for finding in findings for entry in _settings(finding))],
-        "assumptions": [text for room in rooms for text in ASSUMPTIONS.get(room, ())],
+        "assumptions": [_assumption(text, findings) for room in rooms for text in ASSUMPTIONS.get(room, ())],
         "limits": [*(text for room in rooms for text in LIMITS.get(room, ())), *_own_limits(run, findings)],
     }
+
+
+def _assumption(text: str, findings: Sequence[Finding]) -> str:
+    """The assumption; where samples belong together, it is their groups that must be independent."""
+    entries = [finding.provenance.get("groups") for finding in findings]
+    columns = sorted({str(entry.get("column")) for entry in entries if isinstance(entry, Mapping)})
+    return GROUPED.format(columns=", ".join(columns)) if columns and text == INDEPENDENT else text
 
 
 def _asked_findings(manifest: Mapping[str, Any]) -> list[str]:

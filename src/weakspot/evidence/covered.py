@@ -6,6 +6,7 @@ from pathlib import Path
 from weakspot.core.digest import digest_file
 from weakspot.core.errors import RunError
 from weakspot.core.files import check_own_file
+from weakspot.core.guarded_open import MOST_JSON_BYTES
 from weakspot.core.index_checks import check_name
 from weakspot.core.run import MANIFEST, Run
 from weakspot.gate.policy import PolicyRule, read_policy
@@ -45,9 +46,9 @@ def _digests(run: Run, names: Iterable[str]) -> dict[str, str]:
 
 
 def plain_digest(path: Path) -> str:
-    """The SHA-256 of a plain file; anything else is refused."""
+    """The SHA-256 of a plain file; anything else is refused, also JSON too large for anyone to read it."""
     check_own_file(path)
-    return digest_file(path)
+    return digest_file(path, most=MOST_JSON_BYTES if path.suffix == ".json" else None)
 
 
 def _in_findings(folder: Path) -> Iterator[str]:

@@ -27,7 +27,8 @@ def build_statement(
 ) -> dict[str, Any]:
     """All that a bundle says of a Run, from its files and a policy alone: the same files give the same statement.
 
-    files: the digests of all that it rests on. ways: from the bundle to the `run` and the `baseline`.
+    files: the digests of all that it rests on.
+    ways: from the bundle to the `run` and the `baseline`.
     """
     rules = None if policy is None else read_policy(policy)
     if rules is not None and rules.baseline is not None and baseline is None:

@@ -8,6 +8,7 @@ from weakspot._version import __version__
 from weakspot.core.digest import digest_bytes
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.files import check_own_file
+from weakspot.core.guarded_open import MOST_JSON_BYTES
 from weakspot.core.run import MANIFEST, Run
 from weakspot.evidence.bundle import SIGNATURE, SIGNATURES, SUMS, TEXT, Bundle, not_too_deep, sums_of
 from weakspot.evidence.covered import OF_BASELINE, POLICY, covered_digests, plain_digest
@@ -32,8 +33,10 @@ def verify_bundle(
     Every file must have its digest, and every claim, threshold, assumption and limit is derived again from the
     Findings and the policy. That shows that a bundle is consistent, not who wrote it: a signature or a seal does.
 
-    run, baseline: where they lie now, if they were moved. seal: as it was printed when the bundle was written.
-    signers: a file of those who may have signed it, as `ssh-keygen` reads it. signer: who must have; else any of them.
+    run, baseline: where they lie now, if they were moved.
+    seal: as it was printed when the bundle was written.
+    signers: a file of those who may have signed it, as `ssh-keygen` reads it.
+    signer: who must have; else any of them.
     """
     if signer is not None and signers is None:
         raise ConfigError("to check the signer, also give the file of allowed signers (--signers)")
@@ -59,6 +62,8 @@ def _check_files(folder: Path) -> None:
         raise RunError(f"cannot read {folder}: {error.strerror}; is this a bundle of evidence?") from error
     for path in paths:
         check_own_file(path)
+        if path.stat().st_size > MOST_JSON_BYTES:
+            raise RunError(f"{path} has {path.stat().st_size:,} bytes, expected {MOST_JSON_BYTES:,} at most")
     if not (folder / STATEMENT).exists():
         raise RunError(f"{folder} holds no {STATEMENT}: is this a bundle of evidence?")
 

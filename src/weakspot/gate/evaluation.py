@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from weakspot.compare.runs import COMPLEMENT, Difference, compare_findings
+from weakspot.compare.runs import Difference, compare_findings, difference_of
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.options import nearest
@@ -31,6 +31,8 @@ class Judged:
     passed: bool
     measured: str
     warnings: tuple[str, ...] = ()
+    decided: bool = True
+    """Whether there was anything to judge by; a rule without evidence does not hold either."""
 
 
 @dataclass(frozen=True)
@@ -65,28 +67,28 @@ def _judged(rule: PolicyRule, number: int, run: Run, baseline: Run | None, polic
     """One rule; a name that the Run does not have is an error of the policy, reported with its line."""
     warnings = (NO_VERDICT,) if rule.finding.startswith(COVERAGE) else ()
     passed, measured = _held(rule, number, run, baseline, policy)
-    return Judged(rule, passed, measured, warnings)
+    return Judged(rule, bool(passed), measured, warnings, decided=passed is not None)
 
 
-def _held(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> tuple[bool, str]:
-    """Whether a rule holds, and what was measured or why it cannot hold."""
+def _held(rule: PolicyRule, number: int, run: Run, baseline: Run | None, policy: Policy) -> tuple[bool | None, str]:
+    """Whether a rule holds, None where nothing shows it either way; and what was measured or why it cannot hold."""
     missing = unready(run)
     if missing:
-        return False, missing
+        return None, missing
     if rule.exists and (rule.finding not in run or rule.number not in run[rule.finding].summary):
         return False, "it does not exist"
     finding, wrong = _basis(rule, number, run, policy)
     if wrong:
-        return False, wrong
+        return None, wrong
     if rule.compares:
         where = policy.where(number)
         if baseline is None:
             raise ConfigError(f"{where}: the rule compares with a baseline, but there is none: name one in the policy")
         missing = unready(baseline)
         if missing:
-            return False, f"the baseline: {missing}"
+            return None, f"the baseline: {missing}"
         other, wrong = _basis(rule, number, baseline, policy)
-        return (False, f"the baseline: {wrong}") if wrong else _against(rule, finding, other, where)
+        return (None, f"the baseline: {wrong}") if wrong else _against(rule, finding, other, where)
     if rule.column is not None:
         return _rows(rule, finding, policy, number)
     return _number(rule, finding, policy.where(number, "number"))
@@ -106,7 +108,7 @@ def _finding(run: Run, name: str, where: str) -> Finding:
     return run[name]
 
 
-def _number(rule: PolicyRule, finding: Finding, where: str) -> tuple[bool, str]:
+def _number(rule: PolicyRule, finding: Finding, where: str) -> tuple[bool | None, str]:
     name = str(rule.number)
     if name not in finding.summary:
         numbers = list(finding.summary)
@@ -115,7 +117,7 @@ def _number(rule: PolicyRule, finding: Finding, where: str) -> tuple[bool, str]:
         )
     estimate = finding.summary[name]
     if estimate.value is None or (isinstance(estimate.value, float) and isnan(estimate.value)):
-        return False, "it has no value"
+        return None, "it has no value"
     if rule.exists:
         return True, str(estimate)
     if rule.equals is not None:
@@ -125,18 +127,18 @@ def _number(rule: PolicyRule, finding: Finding, where: str) -> tuple[bool, str]:
     return _bounded(rule, estimate)
 
 
-def _bounded(rule: PolicyRule, estimate: Estimate) -> tuple[bool, str]:
+def _bounded(rule: PolicyRule, estimate: Estimate) -> tuple[bool | None, str]:
     """The far end of the interval must be within the bound; without an interval, the number itself."""
     measured = str(estimate)
     if (estimate.low is None) != (estimate.high is None):
-        return False, f"{measured}: its interval has no {'lower' if estimate.low is None else 'upper'} end"
+        return None, f"{measured}: its interval has no {'lower' if estimate.low is None else 'upper'} end"
     if estimate.low is not None and estimate.high is not None and not estimate.low <= estimate.high:
-        return False, f"{measured}: the lower end of its interval is above the upper end"
+        return None, f"{measured}: the lower end of its interval is above the upper end"
     if rule.confidence is not None and estimate.low is None:
-        return False, f"{measured}, without an interval: the confidence that the rule requires cannot be shown"
+        return None, f"{measured}, without an interval: the confidence that the rule requires cannot be shown"
     if rule.confidence is not None and (estimate.confidence or 0) < rule.confidence:
         has = "an unknown" if estimate.confidence is None else f"{estimate.confidence:.0%}"
-        return False, f"{measured}, with {has} confidence: the rule requires {rule.confidence:.0%}"
+        return None, f"{measured}, with {has} confidence: the rule requires {rule.confidence:.0%}"
     value = float(estimate.value or 0)
     low, high = (value if end is None else end for end in (estimate.low, estimate.high))
     return _within(rule, low, high), measured
@@ -150,7 +152,7 @@ def _same(value: object, wanted: object) -> bool:
     return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
 
 
-def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tuple[bool, str]:
+def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tuple[bool | None, str]:
     """Every row must hold; a row without a value does not, nor does a table without rows."""
     table = finding.table
     columns = [] if table is None else table.column_names
@@ -162,9 +164,9 @@ def _rows(rule: PolicyRule, finding: Finding, policy: Policy, number: int) -> tu
             )
     rows = [] if table is None else list(_chosen(rule, table))
     if table is not None and not rows:
-        return False, _no_row(rule, table)
+        return None, _no_row(rule, table)
     if rule.least_rows is not None and len(rows) < rule.least_rows:
-        return False, too_few(len(rows), "rows", rule.least_rows)
+        return None, too_few(len(rows), "rows", rule.least_rows)
     broken = [row for row in rows if not _holds(rule, row[str(rule.column)], policy.where(number, "column"))]
     if not broken:
         return True, f"all {len(rows):,} rows hold"
@@ -210,22 +212,21 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _against(rule: PolicyRule, finding: Finding, baseline: Finding, where: str) -> tuple[bool, str]:
+def _against(rule: PolicyRule, finding: Finding, baseline: Finding, where: str) -> tuple[bool | None, str]:
     if rule.new_causes is not None:
-        clusters = new_causes(finding, baseline, overlap=rule.overlap, where=where)
-        measured = f"new: {', '.join(f'cluster {number}' for number in clusters)}" if clusters else "none is new"
-        return len(clusters) <= rule.new_causes, measured
+        found = new_causes(finding, baseline, overlap=rule.overlap, where=where)
+        return len(found.new) <= rule.new_causes, found.text
     declared = finding.outputs.column(rule.column) if rule.column else finding.outputs.number(str(rule.number))
     if declared.better is None:
         raise ConfigError(f"{where}: {_no_direction(rule, finding)}")
     one = _difference(rule, finding, list(compare_findings(baseline, finding, confidence=rule.confidence or 0.95)))
     if one is None:
-        return False, "the two Runs have no common values of it to compare"
+        return None, "the two Runs have no common values of it to compare"
     if rule.least_rows is not None and (one.inputs or 0) < rule.least_rows:
-        return False, too_few(one.inputs or 0, "paired inputs", rule.least_rows)
+        return None, too_few(one.inputs or 0, "paired inputs", rule.least_rows)
     measured = f"{one.before:.4g} before, {one.after:.4g} now, {one.how}"
     if one.low is None or one.high is None:
-        return False, f"{measured}: without an interval the rule cannot hold"
+        return None, f"{measured}: without an interval the rule cannot hold"
     worse = -one.low if declared.better == "higher" else one.high
     return worse <= float(rule.worse_by_at_most or 0), f"{measured}; worse by {worse:.4g} at most"
 
@@ -244,12 +245,6 @@ def _no_direction(rule: PolicyRule, finding: Finding) -> str:
 
 def _difference(rule: PolicyRule, finding: Finding, differences: list[Difference]) -> Difference | None:
     """The difference that a rule is about; the mean of a column is paired by that column, where it is there."""
-    paired = {one.column: one for one in differences if one.column is not None}
     if rule.column is not None:
-        return paired.get(rule.column)
-    others = {one.name: one for one in differences if one.column is None}
-    name = str(rule.number)
-    column = finding.outputs.number(name).mean_of
-    if column.startswith(COMPLEMENT) and column.removeprefix(COMPLEMENT) in paired:
-        return paired[column.removeprefix(COMPLEMENT)].complement(name)
-    return paired.get(column) or others.get(name)
+        return next((one for one in differences if one.column == rule.column), None)
+    return difference_of(finding, str(rule.number), differences)

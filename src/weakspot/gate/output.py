@@ -1,10 +1,13 @@
 """A verdict for machines and for people: JSON, JUnit XML, Markdown for a pull request, and plain lines."""
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from weakspot.core.digest import canonical
+from weakspot.formatting import counted, label
 from weakspot.gate.evaluation import Judged, Verdict
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -67,6 +70,32 @@ def as_markdown(verdict: Verdict) -> str:
     warnings = [f"- {cell(one.rule.title)}: {warning}" for one in verdict.judged for warning in one.warnings]
     text = "\n".join([*lines, *(["", *warnings] if warnings else []), ""])
     return text.encode("utf-8", "backslashreplace").decode()  # names may hold what UTF-8 cannot
+
+
+def as_sentence(verdict: Verdict) -> str:
+    """The verdict for those who decide: the policy allows it, forbids it, or cannot tell."""
+    rules, failed, policy = counted(len(verdict.judged), "rule"), verdict.failed, Path(verdict.policy).name
+    broken = [one for one in failed if one.decided]
+    if not failed:
+        held = f"all {rules} of {policy} hold" if len(verdict.judged) > 1 else f"the one rule of {policy} holds"
+        return f"Release: {held}."
+    if broken:
+        return f"Do not release: {len(broken)} of {rules} of {policy} {_do(broken)} not hold."
+    lack = "lacks" if len(failed) == 1 else "lack"
+    return f"Cannot tell: {len(failed)} of {rules} of {policy} {lack} evidence."
+
+
+def _do(broken: Sequence[Judged]) -> str:
+    return "does" if len(broken) == 1 else "do"
+
+
+def open_points(verdict: Verdict) -> list[str]:
+    """What does not hold, or cannot be told, rule by rule."""
+    return [
+        f"{'' if one.decided else 'no evidence: '}{one.rule.name or label(one.rule.finding)}: {one.rule.claim}; "
+        f"measured: {one.measured}"
+        for one in sorted(verdict.failed, key=lambda one: not one.decided)
+    ]
 
 
 def as_lines(verdict: Verdict) -> list[str]:

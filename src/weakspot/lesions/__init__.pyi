@@ -1,9 +1,7 @@
 from weakspot.lesions.analysis import evaluation_finding as evaluation_finding
 from weakspot.lesions.analysis import scores_finding as scores_finding
-from weakspot.lesions.baselines import MetaSeg as MetaSeg
 from weakspot.lesions.baselines import direct_uncertainties as direct_uncertainties
-from weakspot.lesions.baselines import fit_metaseg_classification as fit_metaseg_classification
-from weakspot.lesions.baselines import fit_metaseg_regression as fit_metaseg_regression
+from weakspot.lesions.baselines import metaseg_features as metaseg_features
 from weakspot.lesions.cases import CaseLesions as CaseLesions
 from weakspot.lesions.cases import LesionDefinition as LesionDefinition
 from weakspot.lesions.cases import case_lesions as case_lesions

@@ -15,14 +15,17 @@ from weakspot.lesions.estimates import (
     calibration_note,
     calibration_parts,
     case_summary,
+    choice_arrays,
+    choice_estimates,
     dice_estimate,
     expected_false_positives,
     held_out_area,
     patient_means,
 )
 from weakspot.lesions.leakage import check_not_learnt, check_untrained
-from weakspot.lesions.lesion_model import METHODS, PROVENANCE, LesionModel, Method, uncertainties
+from weakspot.lesions.lesion_model import PROVENANCE, FittedLesionModel, LesionModel, uncertainties
 from weakspot.lesions.lesion_set import LesionSet, patients_of
+from weakspot.lesions.methods import METHODS, TRAINED
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, accuracy_confidence, evaluate
 
 LESIONS, FIT, SCORES, EVALUATION = "lesions.lesions", "lesions.lesion_fit", "lesions.scores", "lesions.evaluation"
@@ -34,8 +37,6 @@ FIRST = (
     "adjusted_iou", "true_positive",
 )  # fmt: skip
 """The first columns of a table of lesions, those that it has."""
-SCORED = ("gcn_classification", "gcn_regression", "metaseg_classification", "metaseg_regression")
-"""Methods whose uncertainties have columns of their own; those of the others follow from the measures."""
 GRID = 101
 """Places along the false positives at which curves are read off."""
 
@@ -77,8 +78,9 @@ def check_apart(finding: Finding, model: Mapping[str, Any], patient: str | None)
     check_not_learnt(cases.tolist(), model.get("cases", ()), patient=pattern)
 
 
-def fit_finding(lesions: LesionSet, model: LesionModel, held_out: np.ndarray, patients: np.ndarray) -> Finding:
+def fit_finding(lesions: LesionSet, fitted: FittedLesionModel, patients: np.ndarray) -> Finding:
     """The trained model, with what it said of the lesions of held-out patients; `patients` of each lesion."""
+    model, held_out = fitted.model, fitted.held_out
     wrong, calibration = lesions.false_positive, model.calibration
     probability = calibration.probability(held_out)
     table = {
@@ -100,6 +102,8 @@ def fit_finding(lesions: LesionSet, model: LesionModel, held_out: np.ndarray, pa
     if 0 < wrong[scored].sum() < scored.sum():
         voxels = np.asarray(lesions.columns["voxels"])
         summary["area"] = held_out_area(model.method, held_out[scored], wrong[scored], patients[scored], voxels[scored])
+    if fitted.choice is not None:
+        summary, arrays = summary | choice_estimates(fitted.choice), arrays | choice_arrays(fitted.choice)
     if calibration.calibrated:
         about = "mean squared error of the probability on held-out patients"
         numbers, by_patient = calibration_parts(probability[scored], wrong[scored], patients[scored], about)
@@ -132,13 +136,13 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
     scores = model.scores(lesions)
     by_method = uncertainties(scores)
     probability = model.calibration.probability(scores[model.method])
-    columns = {
+    columns: dict[str, np.ndarray] = {
         **lesions.columns,
         "case": lesions.case,
         "false_positive_probability": probability,
         "uncertainty": by_method[model.method],
         "rank": ranks(scores[model.method]),
-        **{method: by_method[method] for method in SCORED},
+        **{method: by_method[method] for method in TRAINED if method in by_method},
     }
     arrays = {key: values for key, values in cut.arrays.items() if key.startswith("case")}
     table = {key: np.asarray(lesions.columns.get(key)) for key in ("voxels", "true_positive")}
@@ -182,7 +186,7 @@ def scored_fold(finding: Finding, patient: str | None) -> ScoredFold:
     if finding.table is None or "true_positive" not in finding.table.column_names:
         raise DataError(f"{finding.name} holds no lesions with known truth: score cases that have true masks")
     table = {name: finding.table[name].to_numpy(zero_copy_only=False) for name in finding.table.column_names}
-    by_method = direct_uncertainties(table) | {name: table[name] for name in SCORED if name in table}
+    by_method = direct_uncertainties(table) | {name: table[name] for name in TRAINED if name in table}
     cases = np.asarray(finding.arrays["cases"])
     patients = patients_of(cases, patient)
     return ScoredFold(
@@ -198,7 +202,7 @@ def scored_fold(finding: Finding, patient: str | None) -> ScoredFold:
 def evaluation_finding(
     scored: Sequence[Finding],
     *,
-    method: Method = "gcn_classification",
+    method: str = "gcn_classification",
     patient: str | None = None,
     replicates: int = 1000,
     seed: int = 0,

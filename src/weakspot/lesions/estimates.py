@@ -7,6 +7,8 @@ import numpy as np
 from weakspot.core.finding import Estimate
 from weakspot.lesions.lesion_model import Calibration
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.method_choice import MethodChoice
+from weakspot.lesions.methods import LEVEL
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, evaluate, mean_dice
 from weakspot.statistics.calibration import brier_score, reliability
 from weakspot.statistics.intervals import Interval, percentile_interval, resampled_counts, too_few_to_resample
@@ -52,7 +54,7 @@ def with_interval(value: float, interval: Interval, about: str, few: str) -> Est
     """A number with its interval, or with the reason why it has none.
 
     few: why resampling says too little, empty where it does not. An interval of no width is left out, too: the value
-    was the same for every draw of the patients.
+        was the same for every draw of the patients.
     """
     low, high = (float(end) for end in interval)
     if not low < high:
@@ -167,9 +169,43 @@ def held_out_area(
     return _area(evaluate([fold]), method, f"area under the accuracy–confidence curve of {method} on held-out patients")
 
 
+def choice_estimates(choice: MethodChoice) -> dict[str, Estimate]:
+    """The area corrected for the choice, and how the method compares with the best score that needs no training."""
+    evaluation, method, plain = choice.evaluation, choice.method, choice.best_untrained
+    about = f"area on patients that had no part in the choice among {len(evaluation.area)} methods"
+    few = evaluation.few or (
+        "" if choice.area is not None else "not known: too few patients have lesions of both kinds"
+    )
+    corrected = (
+        Estimate(None, about=f"{about}; {few}")
+        if choice.area is None
+        else with_interval(choice.area, choice.interval, about, few)
+    )
+    return {
+        "compared": Estimate(len(evaluation.area), about="methods compared on held-out patients"),
+        "corrected_area": corrected,
+        "best_untrained": Estimate(plain, about="the score without training that has the largest area"),
+        "area_of_best_untrained": _area(evaluation, plain, "its area"),
+        "gain": with_interval(*evaluation.difference(method, plain), f"area of {method} less that", evaluation.few),
+    }
+
+
+def choice_arrays(choice: MethodChoice) -> dict[str, np.ndarray]:
+    """All methods from the largest area to the smallest."""
+    areas = choice.evaluation.area
+    names = sorted(areas, key=lambda name: -areas[name])
+    ends = np.array([[float(end) for end in choice.evaluation.interval[name]] for name in names])
+    return {
+        "compared_methods": np.array(names),
+        "compared_area": np.array([areas[name] for name in names]),
+        "compared_low": ends[:, 0],
+        "compared_high": ends[:, 1],
+    }
+
+
 def area_estimates(evaluation: Evaluation, method: str) -> dict[str, Estimate]:
     """The area of the chosen method, that of the best baseline, and their difference."""
-    baselines = {name: area for name, area in evaluation.area.items() if not name.startswith("gcn") and name != method}
+    baselines = {name: area for name, area in evaluation.area.items() if LEVEL[name] < 4 and name != method}
     best = max(baselines, key=lambda name: baselines[name])
     difference = evaluation.difference(method, best)
     return {

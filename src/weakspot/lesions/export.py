@@ -182,8 +182,8 @@ def lesion_rows(case: ExportedCase, labels: np.ndarray) -> list[dict[str, Any]]:
     """A row per lesion: number, places, size, probability of a false positive, and the evidence.
 
     labels: the label map on the file's grid (x, y, z). `z`, `y`, `x` count voxels of the working grid, `i`, `j`, `k`
-    those of the file, `x_mm`, `y_mm`, `z_mm` are world coordinates (right, anterior, superior) and `map_voxels` counts
-    the lesion's voxels in the label map: 0 if it fell between the voxels of a coarser file.
+        those of the file, `x_mm`, `y_mm`, `z_mm` are world coordinates (right, anterior, superior) and `map_voxels`
+        counts the lesion's voxels in the label map: 0 if it fell between the voxels of a coarser file.
     """
     columns = {name: np.asarray(values) for name, values in case.lesions.items()}
     number = columns.pop("lesion").astype(int)

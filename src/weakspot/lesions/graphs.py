@@ -34,7 +34,7 @@ def lesion_nodes(labels: Labels, count: int, *, dilation: int = 1) -> LesionNode
     """The voxels of each lesion and those within `dilation` steps of it, corners included.
 
     labels: 1 … count, 0 elsewhere. What lies outside the volume is left out; a voxel near two lesions is a node of
-    both.
+        both.
 
     >>> nodes = lesion_nodes(np.array([[1, 0, 0, 2]], dtype=np.int32), 2)
     >>> nodes.places.tolist(), nodes.starts.tolist()

@@ -1,12 +1,12 @@
 """The lesion model: learnt from lesions of cases with masks, it gives others the probability of a false positive.
 
-Both graph networks of Lambert et al. 2022 and the two baselines that need training. One method gives the probability
-of a false positive; it is calibrated (Platt 1999) on patients that its networks were not trained on.
+Both graph networks of Lambert et al. 2022, simpler methods and scores that need no training. One method, by default the
+best on held-out patients, gives the probability of a false positive; it is calibrated (Platt 1999) on these patients.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +14,18 @@ from numpy.typing import NDArray
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Finding
 from weakspot.core.stateless_random import draw_keys
-from weakspot.lesions.baselines import (
-    DIRECT,
-    METASEG,
-    Direct,
-    MetaSeg,
-    MetaSegMethod,
-    direct_uncertainties,
-    fit_metaseg_classification,
-    fit_metaseg_regression,
-)
-from weakspot.lesions.gcn import Learning, TrainedGcn, train_gcn
+from weakspot.lesions.baselines import DIRECT
+from weakspot.lesions.gcn import Learning, Readout
 from weakspot.lesions.lesion_set import LesionSet
+from weakspot.lesions.method_choice import MethodChoice, choose_method
+from weakspot.lesions.methods import METHODS, REGRESSIONS, TRAINED, Trained, arrays_of, restored, score, train
 from weakspot.lesions.metrics_evaluation import accuracy_confidence
 from weakspot.statistics.calibration import brier_score, logistic, platt_scaling
 
 Floats = NDArray[np.float64]
-Method = Literal["gcn_classification", "gcn_regression", Direct, MetaSegMethod]
-METHODS: tuple[Method, ...] = get_args(Method)
-LOGITS = ("gcn_classification", "metaseg_classification")
+BEST = "best"
+"""Asks for the method that is best on held-out patients."""
+LOGITS = tuple(name for name in TRAINED if name not in REGRESSIONS)
 PROVENANCE = "lesion_model"
 """Under this name a Finding notes what of its model is no array."""
 FEWEST = 10
@@ -66,9 +59,9 @@ class Calibration:
 class LesionModel:
     """The trained methods, and the calibration of the one that was chosen."""
 
-    method: Method
-    networks: Mapping[str, TrainedGcn]
-    metaseg: Mapping[str, MetaSeg]
+    method: str
+    trained: Mapping[str, Trained]
+    readout: Readout
     calibration: Calibration
     cases: tuple[str, ...]
     """The cases it was trained on."""
@@ -79,23 +72,23 @@ class LesionModel:
 
     def scores(self, lesions: LesionSet) -> dict[str, Floats]:
         """The score of each method, higher for more uncertain lesions; logits where a method gives logits."""
-        scores = direct_uncertainties(lesions.columns)
-        outputs = {name: net.outputs(lesions.graphs) for name, net in self.networks.items()}
-        outputs |= {name: model.outputs(lesions.columns) for name, model in self.metaseg.items()}
-        scores |= {name: values if name in LOGITS else 1 - values for name, values in outputs.items()}
-        return {name: scores[name] for name in METHODS}
+        every = np.arange(len(lesions))
+        known = [name for name in METHODS if name in DIRECT or name in self.trained]
+        return {name: score(name, self.trained.get(name), lesions, every) for name in known}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers as arrays, for a Finding or a file."""
-        parts = {name: network.arrays for name, network in self.networks.items()}
-        parts |= {name: vars(model) for name, model in self.metaseg.items()}
-        return {f"{name}.{key}": values for name, part in parts.items() for key, values in part.items()}
+        return {
+            f"{name}.{key}": values
+            for name, trained in self.trained.items()
+            for key, values in arrays_of(trained).items()
+        }
 
     def about(self) -> dict[str, Any]:
         """All that is no array, as plain JSON."""
         return {
             "method": self.method,
-            "readout": self.networks["gcn_classification"].readout,
+            "readout": self.readout,
             "calibration": asdict(self.calibration),
             "cases": list(self.cases),
             "parameters": dict(self.parameters),
@@ -118,16 +111,27 @@ class LesionModel:
             method, _, key = name.partition(".")
             parts.setdefault(method, {})[key] = np.asarray(values)
         try:
-            kinds = {"gcn_classification": "classification", "gcn_regression": "regression"}
-            networks = {
-                name: TrainedGcn(cast(Any, kind), about["readout"], parts[name]) for name, kind in kinds.items()
-            }
-            metaseg = {name: MetaSeg(**parts[name]) for name in METASEG}
+            trained = {name: restored(name, part, about["readout"]) for name, part in parts.items()}
+            if about["method"] not in (*DIRECT, *trained):
+                raise KeyError(about["method"])
             calibration = Calibration(**about["calibration"])
             cases, patient = tuple(about["cases"]), about.get("patient")
-            return cls(about["method"], networks, metaseg, calibration, cases, about["parameters"], patient)
+            return cls(about["method"], trained, about["readout"], calibration, cases, about["parameters"], patient)
         except (KeyError, TypeError) as error:
             raise DataError(f"this is no lesion model: {error} is missing or odd; fit it again") from error
+
+
+@dataclass(frozen=True)
+class FittedLesionModel:
+    """A lesion model with what was said of held-out patients.
+
+    held_out: by the model's method, the score of each lesion of a model that was trained without its patient.
+    choice: how the method was chosen, where that was asked for.
+    """
+
+    model: LesionModel
+    held_out: Floats
+    choice: MethodChoice | None = None
 
 
 def uncertainties(scores: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -139,41 +143,45 @@ def fit_lesion_model(
     lesions: LesionSet,
     patients: np.ndarray,
     *,
-    method: Method = "gcn_classification",
+    method: str = BEST,
     learning: Learning | None = None,
     folds: int = 5,
     parameters: Mapping[str, Any] | None = None,
     patient: str | None = None,
-) -> tuple[LesionModel, Floats]:
-    """Train all methods on all lesions, and calibrate one on patients that it was not trained on; with those scores.
+) -> FittedLesionModel:
+    """Train all methods on all lesions, and calibrate one on patients that it was not trained on.
 
-    patients: of each lesion. For the calibration the method is trained `folds` times more, each time without one part
-    of the patients, and scores that part. parameters, patient: what the model is to note of its cases.
+    patients: of each lesion. For comparison and calibration a method is trained `folds` times more, each time without
+        one part of the patients, and scores that part.
+    method: which gives the probability; "best" compares all.
+    parameters, patient: what the model is to note of its cases.
     """
     how = learning or Learning()
-    if method not in METHODS:
-        raise ConfigError(f"method {method!r} is not known: choose one of {', '.join(METHODS)}")
+    if method not in (*METHODS, BEST):
+        raise ConfigError(f"method {method!r} is not known: choose one of {', '.join((BEST, *METHODS))}")
     if folds < 2:
         raise ConfigError(f"folds is {folds}: expected 2 or more, so that some patients are held out")
     _check_both(lesions)
-    graphs, wrong, iou = lesions.graphs, lesions.false_positive, lesions.adjusted_iou
-    held_out = held_out_scores(lesions, patients, method, how, folds=folds)
+    asked = METHODS if method == BEST else (method,)
+    held_out = {name: held_out_scores(lesions, patients, name, how, folds=folds) for name in asked}
+    choice = choose_method(_comparable(held_out), lesions.false_positive, patients) if method == BEST else None
+    taken = method if choice is None else choice.method
+    every = np.arange(len(lesions))
     model = LesionModel(
-        method,
-        {
-            "gcn_classification": train_gcn(graphs, wrong, "classification", how),
-            "gcn_regression": train_gcn(graphs, iou, "regression", how),
-        },
-        {
-            "metaseg_classification": fit_metaseg_classification(lesions.columns, wrong),
-            "metaseg_regression": fit_metaseg_regression(lesions.columns, iou),
-        },
-        calibrate(held_out, wrong),
+        taken,
+        {name: train(name, lesions, every, how) for name in TRAINED},
+        how.readout,
+        calibrate(held_out[taken], lesions.false_positive),
         tuple(np.unique(lesions.case).tolist()),
         dict(parameters or {}),
         patient,
     )
-    return model, held_out
+    return FittedLesionModel(model, held_out[taken], choice)
+
+
+def _comparable(held_out: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Without the methods that could not be trained on any part of the patients."""
+    return {name: values for name, values in held_out.items() if np.isfinite(values).any()}
 
 
 def _check_both(lesions: LesionSet) -> None:
@@ -188,37 +196,20 @@ def _check_both(lesions: LesionSet) -> None:
         )
 
 
-def held_out_scores(
-    lesions: LesionSet, patients: np.ndarray, method: Method, learning: Learning, *, folds: int
-) -> Floats:
+def held_out_scores(lesions: LesionSet, patients: np.ndarray, method: str, learning: Learning, *, folds: int) -> Floats:
     """The score of each lesion by a method that was trained without its patient; shape (lesions,).
 
     A method that needs no training scores as always. With one patient alone nothing can be held out: all NaN.
     """
     if method in DIRECT:
-        return direct_uncertainties(lesions.columns)[method]
+        return score(method, None, lesions, np.arange(len(lesions)))
     part = fold_of(patients, folds, learning.seed)
     scores = np.full(len(lesions), np.nan)
     for number in np.unique(part):
-        out = part == number
-        wrong = lesions.false_positive[~out]
-        if 0 < wrong.sum() < len(wrong):
-            scores[out] = _trained_score(lesions, ~out, out, method, learning)
+        inside, out = np.flatnonzero(part != number), np.flatnonzero(part == number)
+        if 0 < lesions.false_positive[inside].sum() < len(inside):
+            scores[out] = score(method, train(method, lesions, inside, learning), lesions, out)
     return scores
-
-
-def _trained_score(lesions: LesionSet, inside: np.ndarray, out: np.ndarray, method: Method, how: Learning) -> Floats:
-    regression = method.endswith("regression")
-    target: np.ndarray = lesions.adjusted_iou if regression else lesions.false_positive
-    if method in METASEG:
-        learnt, judged = ({name: values[part] for name, values in lesions.columns.items()} for part in (inside, out))
-        fit = fit_metaseg_regression if regression else fit_metaseg_classification
-        outputs = fit(learnt, target[inside]).outputs(judged)
-    else:
-        graphs = [lesions.graphs[lesion] for lesion in np.flatnonzero(inside)]
-        trained = train_gcn(graphs, target[inside], "regression" if regression else "classification", how)
-        outputs = trained.outputs([lesions.graphs[lesion] for lesion in np.flatnonzero(out)])
-    return 1 - outputs if regression else outputs
 
 
 def fold_of(patients: np.ndarray, folds: int, seed: int) -> NDArray[np.int64]:

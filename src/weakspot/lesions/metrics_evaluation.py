@@ -68,7 +68,8 @@ def weighted_areas(uncertainty: np.ndarray, false_positive: np.ndarray, weights:
     """The area of the curve with every lesion counted as often as each row of `weights` says; shape (rows,).
 
     P(a true positive is more certain than a false one) + ½ P(equal), over pairs; NaN where a row has none of a kind.
-    weights (rows, lesions).
+
+    weights: shape (rows, lesions).
     """
     order = np.argsort(uncertainty, kind="stable")
     values, wrong, counts = uncertainty[order], np.asarray(false_positive)[order], weights[:, order].astype(np.float64)

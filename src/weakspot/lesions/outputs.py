@@ -113,6 +113,28 @@ LESIONS = Outputs(
     figures=(_SIZES,),
     headlines=(Headline("{lesions} lesions are found in {cases} cases.", 20),),
 )
+_CHOICE = {
+    "compared": count("methods compared on held-out patients", optional=True),
+    "corrected_area": number(
+        "area on patients that had no part in the choice of the method", better="higher", optional=True
+    ),
+    "best_untrained": text("the score without training that has the largest area", optional=True),
+    "area_of_best_untrained": number("its area", optional=True),
+    "gain": number("area of the method less that of the best score without training", better="higher", optional=True),
+}
+_COMPARED = Bars(
+    labels=("compared_methods",), values="compared_area", low="compared_low", high="compared_high", readable=True,
+    x_label="area",
+    caption="How well each method separates false from true positives of patients that it was not trained on: area "
+    "with interval; ½ is chance. Of those less than one standard error below the best, the simplest is taken.",
+)  # fmt: skip
+_WEIGHTS = {name: ArraySpec("numbers of this method", optional=True) for name in (
+    "gcn_*", "metaseg_*", "entropy_size.*", "node_means.*", "boosted_trees.*",
+)}  # fmt: skip
+_OF_METHODS = {
+    name: number("uncertainty by this method", optional=True)
+    for name in ("gcn_*", "metaseg_*", "entropy_size", "node_means", "boosted_trees")
+}
 LESION_FIT = Outputs(
     summary={
         "lesions": count("lesions learnt from"),
@@ -122,6 +144,7 @@ LESION_FIT = Outputs(
         "area": number(
             "area under the accuracy–confidence curve on held-out patients; ½ is chance", better="higher", optional=True
         ),
+        **_CHOICE,
     },
     columns={
         **_PLACE,
@@ -130,12 +153,19 @@ LESION_FIT = Outputs(
         **_TRUTH,
     },
     arrays={
-        "gcn_*": ArraySpec("weights"),
-        "metaseg_*": ArraySpec("weights"),
+        **_WEIGHTS,
+        **optional(
+            {
+                "compared_methods": ArraySpec("the methods compared, the best first", ("method",)),
+                "compared_area": ArraySpec("area of each on held-out patients", ("method",)),
+                "compared_low": ArraySpec("low end of its interval", ("method",)),
+                "compared_high": ArraySpec("high end of its interval", ("method",)),
+            }
+        ),
         **_RELIABILITY_ARRAYS,
         **_PATIENT_ARRAYS,
     },
-    figures=(_RELIABILITY, _PATIENTS),
+    figures=(_COMPARED, _RELIABILITY, _PATIENTS),
 )
 _EXPORT = Advice(
     "Look at the {lesions} lesions, the most likely false positives first: write them as tables, maps and slices.",
@@ -158,21 +188,27 @@ SCORES = Outputs(
         "uncertainty": number("uncertainty by the chosen method"),
         **_TRUTH,
         **_MEASURES,
-        "gcn_*": number("uncertainty by this method"),
-        "metaseg_*": number("uncertainty by this method"),
+        **_OF_METHODS,
     },
     arrays={**_CASE_ARRAYS, **_RELIABILITY_ARRAYS, **_PATIENT_ARRAYS},
     figures=(_SIZES, _RELIABILITY, _PATIENTS),
     headlines=(
         Headline(
             "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
-            "positives; {false_positives} are, by the ground truth.",
+            "positives; {false_positives} are, by the ground truth. {method} separates them with an area of {area}, "
+            "where 0.5 is chance; the best baseline, {best_baseline}, chosen on the same cases, reaches "
+            "{area_of_best_baseline}.",
             0,
         ),
         Headline(
             "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
-            "positives; the table has the probability of each.",
+            "positives; {false_positives} are, by the ground truth.",
             1,
+        ),
+        Headline(
+            "Of {lesions} lesions in {cases} cases, about {expected_false_positives} are expected to be false "
+            "positives; the table has the probability of each.",
+            2,
         ),
         Headline("{lesions} lesions are found in {cases} cases, ranked by how likely each is a false positive.", 10),
     ),

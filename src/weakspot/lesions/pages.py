@@ -123,7 +123,7 @@ def version(run: RunReader, split: str) -> str:
 
 @router.get("", summary="Every lesion, and the cases whose volumes can be looked at.")
 def lesions(run: Chosen, split: Split = "test") -> Response:
-    """Columns of the lesions in the order of the Finding; `told` says why there are no slices to show, if so."""
+    """Columns of the lesions in the order of the Finding; `note` says why there are no slices to show, if so."""
     chosen = listed(run, split)
     columns = {**chosen.columns, "colour": chosen.colours()}
     legend = [_hex(colour) for colour in ramp(np.linspace(0, 1, _LEGEND)).tolist()]
@@ -140,12 +140,12 @@ def _volumes(run: RunReader, split: str) -> dict[str, Any]:
     name = _named(VOLUMES, split)
     if name not in run.names():
         note = "The Run has no volumes to show: ask with `lesions: {volumes: true}`, and examine again."
-        return {"cases": [], "told": note, "version": ""}
+        return {"cases": [], "note": note, "version": ""}
     try:
         cases = [row["case"] for row in case_rows(run.finding(name))]
-        return {"cases": cases, "told": "", "version": version(run, split)}
+        return {"cases": cases, "note": "", "version": version(run, split)}
     except RunError as error:
-        return {"cases": [], "told": str(error), "version": ""}
+        return {"cases": [], "note": str(error), "version": ""}
 
 
 @router.get("/case/{number}", summary="A case: its extent, sequences and lesions.")

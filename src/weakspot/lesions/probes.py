@@ -20,8 +20,9 @@ from weakspot.lesions.cases import LesionDefinition
 from weakspot.lesions.estimates import case_summary
 from weakspot.lesions.gcn import Learning, Readout
 from weakspot.lesions.leakage import check_not_learnt, check_unseen, check_untrained
-from weakspot.lesions.lesion_model import LesionModel, Method, fit_lesion_model
+from weakspot.lesions.lesion_model import BEST, LesionModel, fit_lesion_model
 from weakspot.lesions.lesion_set import LesionSet, patients_of
+from weakspot.lesions.methods import METHODS
 from weakspot.looks.dropout import McDropout
 
 
@@ -116,15 +117,17 @@ class SampledLesionProbe(SamplingProbe, LesionProbe):
 
 
 class LesionFit(SampledLesionProbe):
-    """A lesion model: graph networks that tell true from false positives, trained on cases with known truth.
+    """A lesion model: tells true from false positives, trained on cases with known truth.
 
-    Both networks of Lambert et al. 2022, classification and regression, beside the baselines of their Table 2. One
-    method gives the probability of a false positive, calibrated (Platt 1999) on patients it was not trained on. With
-    fewer than ten true or false positives there, or where a higher score does not mean more false positives, it gives
-    ranks only. Cases that the segmentation network was trained on are refused: there it makes fewer and other errors.
+    All methods are compared on patients that they were not trained on: the graph networks of Lambert et al. 2022 and
+    the baselines of their Table 2, logistic regressions, boosted trees, and the network without edges. The simplest of
+    the best gives the probability of a false positive, calibrated (Platt 1999) on these patients. With fewer than ten
+    true or false positives there, or where a higher score does not mean more false positives, it gives ranks only.
+    Cases that the segmentation network was trained on are refused: there it makes fewer and other errors.
 
     sampling: options of `Lesions`, how cases are looked at and cut.
-    method: which of the methods gives the probability.
+    method: which gives the probability: "best", chosen on held-out patients, or the name of one, such as
+        "gcn_classification", the paper's.
     epochs: how often to go over all lesions.
     batch_size: lesions per step.
     hidden: units of each graph convolution.
@@ -143,7 +146,7 @@ class LesionFit(SampledLesionProbe):
 
     split = "validation"
 
-    method: Method = "gcn_classification"
+    method: str = BEST
     epochs: int = 60
     batch_size: int = 10
     hidden: int = 64
@@ -159,6 +162,9 @@ class LesionFit(SampledLesionProbe):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.learning  # noqa: B018 - refuses what it cannot do
+        if self.method not in (BEST, *METHODS):
+            choices = ", ".join((BEST, *METHODS))
+            raise ConfigError(f"method is {self.method!r}: expected one of {choices}")
         if self.folds < 2:
             raise ConfigError(f"folds is {self.folds}: expected 2 or more, so that some patients are held out")
 
@@ -189,8 +195,7 @@ class LesionFit(SampledLesionProbe):
         patients = patients_of(lesions.case, self.patient)
         how: dict[str, Any] = {"method": self.method, "learning": self.learning, "folds": self.folds}
         how |= {"parameters": self.lesions_probe.parameters(), "patient": self.patient}
-        model, held_out = fit_lesion_model(lesions, patients, **how)
-        return fit_finding(lesions, model, held_out, patients)
+        return fit_finding(lesions, fit_lesion_model(lesions, patients, **how), patients)
 
 
 class Scores(SampledLesionProbe):

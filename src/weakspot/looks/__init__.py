@@ -1,8 +1,10 @@
 """Looks: neighbours, Monte-Carlo dropout, ensembles, flips, stored samples. The interface is `core.look.Look`."""
 
 from weakspot.core.look import Look, Original
+from weakspot.looks.corruptions import Corruption
 from weakspot.looks.dropout import McDropout
 from weakspot.looks.flips import Flips
+from weakspot.looks.functions import ByFunction
 from weakspot.looks.geometry import Rotate, Scale, Shear, Shift
 from weakspot.looks.jpeg import Jpeg
 from weakspot.looks.members import Ensemble, Members
@@ -35,8 +37,10 @@ __all__ = [
     "Blur",
     "Bounds",
     "Brightness",
+    "ByFunction",
     "Combined",
     "Contrast",
+    "Corruption",
     "Ensemble",
     "Flips",
     "Fog",

@@ -17,7 +17,7 @@ from weakspot.core.look import Forward, Look
 
 @dataclass
 class MemberRequest:
-    """Whose answer is asked for: a member by its place from 0, for these samples; and whether anybody heard it."""
+    """Which member is to predict, counted from 0, and for which samples; `heard` is set by a model with members."""
 
     member: int
     ids: Sequence[str]
@@ -37,13 +37,13 @@ _asked: ContextVar[MemberRequest | None] = ContextVar("weakspot_member", default
 
 
 def asked() -> MemberRequest | None:
-    """Whose answer is asked for at the moment; None outside of a `Members` look."""
+    """The current request for one member's prediction; None outside of a `Members` look."""
     return _asked.get()
 
 
 @contextmanager
 def asking(member: int, ids: Sequence[str]) -> Iterator[MemberRequest]:
-    """Ask for one member's answer while the block runs."""
+    """Request one member's prediction while the block runs."""
     question = MemberRequest(member, ids)
     token = _asked.set(question)
     try:
@@ -54,7 +54,7 @@ def asking(member: int, ids: Sequence[str]) -> Iterator[MemberRequest]:
 
 @dataclass(frozen=True)
 class Members(Look):
-    """Look k is the answer of member k alone: of an `Ensemble`, or of `StoredSamples`."""
+    """Look k is the prediction of member k alone: of an `Ensemble`, or of `StoredSamples`."""
 
     def outputs(self, forward: Forward, inputs: Tensor, ids: Sequence[str], number: int) -> Tensor:
         """Forward of member `number`, counted from 1."""

@@ -8,6 +8,8 @@ from operator import and_, or_
 from typing import Any
 
 from weakspot.core.errors import ConfigError
+from weakspot.looks.corruptions import Corruption
+from weakspot.looks.functions import ByFunction
 from weakspot.looks.geometry import Rotate, Scale, Shear, Shift
 from weakspot.looks.jpeg import Jpeg
 from weakspot.looks.values import Blur, Brightness, Contrast, Noise
@@ -26,6 +28,7 @@ VARIATIONS: dict[str, type[Variation]] = {
     "jpeg": Jpeg,
     "rain": Rain,
     "fog": Fog,
+    "corruption": Corruption,
 }
 _EXAMPLE = "such as {rotate: 30, shift: 3}, {brightness: [-0.1, 0.3]} or {either: [{rain: 1}, {fog: [0.3, 1]}]}"
 
@@ -33,7 +36,8 @@ _EXAMPLE = "such as {rotate: 30, shift: 3}, {brightness: [-0.1, 0.3]} or {either
 def variation(ranges: Mapping[str, Any]) -> Variation:
     """The combination of variations that a mapping from name to range means, in the order it is written.
 
-    A range is one number, [low, high], or nothing for the usual one; `either` lists mappings that take turns.
+    A range is one number, [low, high], or nothing for the usual one; `either` lists mappings that take turns;
+    `function` names one of your own, as module:name.
 
     >>> variation({"rotate": 30, "shift": [0, 3]})
     Combined(parts=(Rotate(degrees=30), Shift(pixels=(0, 3))))
@@ -48,10 +52,14 @@ def variation(ranges: Mapping[str, Any]) -> Variation:
 def _named(name: str, extent: Any) -> Variation:
     if name == "either":
         return _either(extent)
+    if name == "function":
+        return _with_options(name, ByFunction, extent if isinstance(extent, Mapping) else {"call": extent})
     if name not in VARIATIONS:
-        near = get_close_matches(str(name), [*VARIATIONS, "either"], n=1)
+        near = get_close_matches(str(name), [*VARIATIONS, "function", "either"], n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ConfigError(f"neighbours are not made by {name!r}: {hint}There are {', '.join(VARIATIONS)}, either")
+        raise ConfigError(
+            f"neighbours are not made by {name!r}: {hint}There are {', '.join(VARIATIONS)}, function, either"
+        )
     kind: Any = VARIATIONS[name]
     if isinstance(extent, Mapping):
         return _with_options(name, kind, extent)

@@ -25,7 +25,7 @@ _SUMS_TO = 0.02
 class StoredSamples:
     """Softmax volumes on disk, one folder per network: `folders[k]/CASE.npz`, shape (classes, z, y, x).
 
-    Stands in place of a network; look k of `Members` is the volume of folder k. One volume is in memory at a time. The
+    Takes the place of a network; look k of `Members` is the volume of folder k. One volume is in memory at a time. The
     volumes lie on the grid of the image files, as nnU-Net writes them, so the images must be read as they are: without
     resampling, and with orientation "file".
 
@@ -48,7 +48,7 @@ class StoredSamples:
             raise DataError(f"{missing} is no folder: expected stored samples CASE.npz there")
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        """The volumes that are asked for; where nobody says of which network, there is no answer: NaN."""
+        """The volumes that are asked for; NaN where no network was requested."""
         question = asked()
         if question is None:
             return torch.full((inputs.shape[0], self.classes, *inputs.shape[2:]), torch.nan, device=inputs.device)

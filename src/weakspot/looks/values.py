@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weakspot.core.stateless_random import device_words, mix
+from weakspot.core.stateless_random import mix, standard_normal
 from weakspot.looks.variations import GRAIN, Photometric, Quantity, Range, per_image
 
 
@@ -98,18 +98,3 @@ def _along(images: Tensor, weights: Tensor, dim: int) -> Tensor:
 def grain_keys(grain: Tensor) -> np.ndarray:
     """A word per sample from the number of its grain; uint64, shape (samples,)."""
     return mix((grain.double().cpu().numpy() * 2.0**53).astype(np.uint64))
-
-
-def unit_pairs(keys: np.ndarray, count: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Twice `count` numbers per key, uniform in [0, 1); float32, each of shape (samples, count)."""
-    words = device_words(keys, count, device)
-    low, high = words & 0xFFFFFF, (words >> 40) & 0xFFFFFF
-    return high.float() * 2.0**-24, low.float() * 2.0**-24
-
-
-def standard_normal(keys: np.ndarray, count: int, device: torch.device) -> Tensor:
-    """`count` numbers per key from the standard normal distribution (Box and Muller 1958); shape (samples, count)."""
-    first, second = unit_pairs(keys, -(-count // 2), device)
-    radius = torch.log1p(-first).mul_(-2).sqrt_()
-    angle = second.mul_(2 * math.pi)
-    return torch.cat([radius * angle.cos(), radius * angle.sin()], 1)[:, :count]

@@ -14,7 +14,8 @@ _VALUES_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 28}
 def warp(images: Tensor, inverse: Tensor, *, fill: float = 0.0) -> Tensor:
     """Each output pixel from where `inverse` says it came from: bilinear, `fill` outside.
 
-    images (samples, channels, height, width), float32 or float64; inverse (samples, 3, 3) in pixels about the centre.
+    images: shape (samples, channels, height, width), float32 or float64.
+    inverse: shape (samples, 3, 3), in pixels about the centre.
     """
     channels, height, width = images.shape[1:]
     framed = bool(fill) or images.device.type == "cpu"

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from weakspot.looks.values import grain_keys, unit_pairs
+from weakspot.core.stateless_random import unit_pairs
+from weakspot.looks.values import grain_keys
 from weakspot.looks.variations import GRAIN, Photometric, Quantity, Range, per_image
 
 _USUAL_AREA = 640 * 480

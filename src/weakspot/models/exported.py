@@ -111,7 +111,7 @@ class FixedBatchModel:
 
 
 class _BatchLimits:
-    """Says which batches a model takes, before torch does with a word nobody knows."""
+    """Says which batch sizes a model takes, before torch raises an error that is hard to understand."""
 
     def __init__(self, name: str, smallest: float, largest: float):
         self._name, self._smallest, self._largest = name, smallest, largest

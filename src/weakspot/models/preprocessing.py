@@ -53,10 +53,24 @@ class Normalise:
         if len(numbers) > 1:
             self._check_channels(inputs, len(numbers))
         shape = (1, -1, *[1] * (inputs.ndim - 2))
-        return torch.tensor(numbers, dtype=inputs.dtype, device=inputs.device).view(shape)
+        return _numbers(numbers, inputs.dtype, inputs.device).view(shape)
 
     def _check_channels(self, inputs: Tensor, wanted: int) -> None:
         if inputs.ndim < 2 or inputs.shape[1] != wanted:
             raise SubjectError(
                 f"the pre-processing is for {wanted} channels, and the inputs are of shape {tuple(inputs.shape)}"
             )
+
+
+_KNOWN: dict[tuple[tuple[float, ...], torch.dtype, torch.device], Tensor] = {}
+
+
+def _numbers(numbers: Sequence[float], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """On the device, sent there once: a GPU would wait for it each time, and a recorded pass may not."""
+    key = tuple(numbers), dtype, device
+    if key in _KNOWN:
+        return _KNOWN[key]
+    made = torch.tensor(numbers, dtype=dtype, device=device)
+    if type(made) is Tensor:  # not one without values, of a pass that is only traced
+        _KNOWN[key] = made
+    return made

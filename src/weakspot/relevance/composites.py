@@ -21,17 +21,16 @@ Sums = Literal["signed", "magnitude"]
 class Composite:
     """A rule for every layer z = W x + b, and what happens to the share of its bias.
 
-    `layers` maps name patterns (``"features.*"``) and module types to rules and is asked first, in order; then
-    `first`, for layers that the inputs reach before any other; then `dense` and `convolution`. A layer that runs
-    inside a module of the user's own is known by that module's name.
-
-    `bias="absorbed"` leaves the share of biases and stabilisers in them. With ``"redistributed"`` it goes to the inputs
-    of each output, in proportion to |x_i w_ij|, and with ``"evenly"`` in equal parts: relevance is then conserved. In
-    equal parts it also reaches inputs that are zero, and grows out of bounds over many layers.
-
-    `sums` says how a sum a + b of two branches is split: ``"signed"`` in the ratio a : b, ``"magnitude"`` in the ratio
-    |a| : |b|, which never amplifies. The default is signed where biases absorb, magnitude where nothing may be lost.
-    `stabiliser` is the ε of sums, means, average pooling and normalisation.
+    layers: rules by name pattern (``"features.*"``) or module type, which come first, in this order. A layer that runs
+        inside a module of the user's own is known by that module's name.
+    first: for layers that the inputs reach before any other.
+    dense, convolution: for all other layers.
+    bias: ``"absorbed"`` leaves the share of biases and stabilisers in them. With ``"redistributed"`` it goes to the
+        inputs of each output, in proportion to |x_i w_ij|, and with ``"evenly"`` in equal parts: relevance is then
+        conserved. In equal parts it also reaches inputs that are zero, and grows out of bounds over many layers.
+    sums: how a sum a + b of two branches is split, ``"signed"`` in the ratio a : b or ``"magnitude"`` in the ratio
+        |a| : |b|, which never amplifies; by default signed where biases absorb, magnitude where nothing may be lost.
+    stabiliser: the ε of sums, means, average pooling and normalisation.
     """
 
     dense: Rule = Epsilon()  # noqa: RUF009

@@ -21,8 +21,8 @@ Sign = Literal["nonnegative", "kept", "any"]
 class Pass:
     """Element by element: each input gets the relevance of its output, as for activations.
 
-    `sign` says whether outputs are never negative, or only where the inputs are. `gate` marks functions whose outputs
-    weigh other values (softmax, sigmoid).
+    sign: whether outputs are never negative, or only where the inputs are.
+    gate: marks functions whose outputs weigh other values (softmax, sigmoid).
     """
 
     sign: Sign = "any"
@@ -46,7 +46,8 @@ class Pass:
 class Share:
     """A weighted sum: each input gets relevance in proportion to what it contributes.
 
-    `degree`: f(t x) = t^degree f(x). `sign="kept"` where outputs of non-negative inputs are never negative.
+    degree: f(t x) = t^degree f(x).
+    sign: ``"kept"`` where outputs of non-negative inputs are never negative.
     """
 
     degree: float = 1.0

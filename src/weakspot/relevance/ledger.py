@@ -1,4 +1,4 @@
-"""Book-keeping of conservation: what each operation received, and what it kept."""
+"""Conservation: how much relevance each operation received, and how much it kept."""
 
 from __future__ import annotations
 

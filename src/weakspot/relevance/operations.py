@@ -19,9 +19,9 @@ SPACES = (torch, Tensor, functional)
 def register(operation: Callable[..., Any], handler: Handler) -> None:
     """Say how relevance goes through an operation, for all models from now on.
 
-    `operation` is a torch function or tensor method (its in-place variant ``name_`` comes along), or a class of
-    modules, which are then not looked into. `handler` is `Pass()`, `Share()`, `Route()` or a function of the tracer
-    and the call.
+    operation: a torch function or tensor method (its in-place variant ``name_`` comes along), or a class of modules,
+        whose inner modules are then not traced.
+    handler: `Pass()`, `Share()`, `Route()`, or a function of the tracer and the call.
 
     >>> from weakspot.relevance import Pass, register
     >>> register(torch.special.erfcx, Pass())

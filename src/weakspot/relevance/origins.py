@@ -80,10 +80,13 @@ class LayerUse:
 class Origin:
     """What is known of a tensor that depends on the inputs.
 
-    `gate`: made by a softmax or sigmoid, so it weighs other values. `nonnegative`: by construction. `raw`: no layer
-    with weights lies between the inputs and it. `logits`: what it was before a softmax or sigmoid. `version`: its
-    in-place version for which this holds. `use`, `stages` and `axes`: the layer and the number of its stages that
-    it is the output of, and the order in which its axes are those of that output.
+    gate: made by a softmax or sigmoid, so it weighs other values.
+    nonnegative: by construction.
+    raw: no layer with weights lies between the inputs and it.
+    logits: what it was before a softmax or sigmoid.
+    version: its in-place version for which this holds.
+    use, stages: the layer that it is the output of, and the number of its stages.
+    axes: the order in which its axes are those of that output.
     """
 
     gate: bool = False

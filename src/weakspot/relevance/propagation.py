@@ -1,4 +1,4 @@
-"""The front door: `propagation` around a forward pass, and `relevance` for the whole of it."""
+"""`relevance`: forward and backward pass in one call. `propagation`: around a forward pass that you make."""
 
 from __future__ import annotations
 
@@ -35,11 +35,15 @@ def relevance(
 ) -> Relevance:
     """Relevance of the inputs, and of inner layers, for outputs of the model.
 
-    `inputs` is a tensor, a tuple of positional or a mapping of keyword arguments. `method` is a composite of rules
-    (default `epsilon_plus()`), `GradientTimesInput()` or `IntegratedGradients()`. `start` chooses the outputs to
-    explain (default: the winning logit). `layers` names modules: ``"block.conv"`` for the output of one,
-    ``"block.conv:input"`` for its input. `rows` limits it to some samples. `output` picks the tensor to explain out of
-    what the model returns. The model runs in the mode it is in, and is given back as it was.
+    inputs: a tensor, a tuple of positional or a mapping of keyword arguments.
+    method: a composite of rules (default `epsilon_plus()`), `GradientTimesInput()` or `IntegratedGradients()`.
+    start: which outputs to explain (default: the winning logit).
+    layers: names of modules, ``"block.conv"`` for the output of one, ``"block.conv:input"`` for its input.
+    rows: limits it to some samples.
+    output: picks the tensor to explain out of what the model returns.
+    conservation: whether to measure how much relevance is lost on the way.
+
+    The model runs in the mode it is in, and is given back as it was.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
     >>> relevance(model, torch.ones(5, 4), layers=["1"]).layers["1"].shape
@@ -66,13 +70,13 @@ def propagation(
 ) -> Iterator[Trace]:
     """Observe one forward pass of the model, however it is called, and leave the model as it was.
 
+    forward: what `IntegratedGradients` calls again; by default the model itself.
+
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
     >>> with propagation(model, layers=["0"]) as trace:
     ...     outputs = model(trace.watch(torch.ones(5, 4)))
     >>> trace.relevance(outputs, rows=outputs[:, 0] > 0).layers["0"].shape
     torch.Size([5, 3])
-
-    `forward`, by default the model itself, is what `IntegratedGradients` calls again.
     """
     method = epsilon_plus() if method is None else method
     _check(model)

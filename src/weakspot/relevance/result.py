@@ -15,9 +15,10 @@ from weakspot.relevance.ledger import Conservation
 class Relevance:
     """Relevance of the inputs and of inner layers, per element; rows that were not asked for are zero.
 
-    `outputs` is what the model returned, `start` the relevance each sample began with, `input` has the structure of
-    the inputs (None where it was not asked for), and `layers` maps ``name`` to the relevance of the layer's output and
-    ``name:input`` to that of its input.
+    outputs: what the model returned.
+    start: the relevance each sample began with.
+    input: relevance in the structure of the inputs; None where it was not asked for.
+    layers: relevance of a layer's output under ``name``, of its input under ``name:input``.
     """
 
     outputs: Any
@@ -29,7 +30,7 @@ class Relevance:
     def channels(self, name: str, *, axis: int = 1, reduction: Literal["sum", "mean"] = "sum") -> Tensor:
         """Relevance per neuron of a layer, shape (N, neurons): positions are summed or averaged.
 
-        `axis` is where the neurons lie: 1 for convolutions, −1 for the tokens of a transformer.
+        axis: where the neurons lie, 1 for convolutions, −1 for the tokens of a transformer.
         """
         if name not in self.layers:
             raise ConfigError(f"expected one of the layers {sorted(self.layers)}, got {name!r}; ask for it in `layers`")

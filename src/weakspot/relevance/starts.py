@@ -84,7 +84,7 @@ class Worst:
 class Region:
     """The summed logits of a class over a region; for outputs (N, classes, positions ...).
 
-    `mask`, of shape (N, positions ...), marks the region; by default it is where the class wins.
+    mask: marks the region, shape (N, positions ...); by default it is where the class wins.
     """
 
     index: int

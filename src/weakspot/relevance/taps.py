@@ -1,4 +1,4 @@
-"""Where in the model we are, and tensors caught on the way, through hooks that are always taken off again."""
+"""Hooks that record which module runs, and the tensors whose relevance is asked for; they are always removed again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Taps:
         try:
             for module in self._names:
                 handles.append(module.register_forward_pre_hook(self._enter, with_kwargs=True))
-                handles.append(module.register_forward_hook(self._leave, always_call=True))
+                # first, so that others' hooks are given the tensor that goes on
+                handles.append(module.register_forward_hook(self._leave, always_call=True, prepend=True))
             yield
         finally:
             for handle in handles:

@@ -45,9 +45,10 @@ class Trace(ABC):
     ) -> Relevance:
         """Relevance for the outputs that `start` chooses, of all samples or of the marked `rows`.
 
-        `rows` is a boolean mask (N,), or a function from the outputs to one. Without `to_inputs` the way back ends at
-        the first of the layers asked for, and there is no relevance of the inputs. Call it once, after the block: it
-        frees what was kept of the forward pass.
+        rows: a boolean mask (N,), or a function from the outputs to one.
+        to_inputs: False ends the backward pass at the first of the layers asked for, without relevance of the inputs.
+
+        Call it once, after the block: it frees what was kept of the forward pass.
         """
         self.taps.check()
         if not self._leaves:

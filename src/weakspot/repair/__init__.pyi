@@ -3,6 +3,7 @@ from weakspot.repair.balancing import balanced as balanced
 from weakspot.repair.balancing import balanced_places as balanced_places
 from weakspot.repair.cached import CachedSource as CachedSource
 from weakspot.repair.comparison import compared as compared
+from weakspot.repair.experiment import ExperimentDesign as ExperimentDesign
 from weakspot.repair.experiment import RetrainingData as RetrainingData
 from weakspot.repair.experiment import run_experiment as run_experiment
 from weakspot.repair.labelled import Labelled as Labelled

@@ -5,7 +5,7 @@ import torch
 
 from weakspot.core.errors import DataError
 from weakspot.core.observation import Batch
-from weakspot.core.source import Source
+from weakspot.core.source import Source, groups_of
 
 _AT_ONCE = 1024
 
@@ -23,7 +23,7 @@ class CachedSource:
     """
 
     def __init__(self, source: Source, *, device: str | torch.device = "cpu"):
-        self.ids, self._source = source.ids, source
+        self.ids, self._source, self.groups = source.ids, source, groups_of(source)
         count = len(self.ids)
         if not count:
             raise DataError("the data have no samples to keep")

@@ -12,8 +12,8 @@ from torch import nn
 from weakspot.core.driver import examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Finding
-from weakspot.core.progress import Progress
-from weakspot.core.source import Source, Subset, check_ids
+from weakspot.core.progress import Progress, Silent
+from weakspot.core.source import Source, Subset, check_ids, groups_of
 from weakspot.core.subject import Subject
 from weakspot.repair.balancing import Repeated, balanced, repeated_places
 from weakspot.repair.labelled import held_out
@@ -62,19 +62,60 @@ class Experiment:
         return self.subject.model
 
 
+@dataclass(frozen=True)
+class ExperimentDesign:
+    """What is compared, and how often.
+
+    repeats: trainings of each method; repeat r has the recipe's seed plus r.
+    methods: which to compare with the unsafe set; by default random and failing images where there is a pool.
+    validation: a source, or the share of each method's own labelled samples, by which to judge when to stop; 0 trains
+        all epochs.
+    confidence: of all intervals.
+    """
+
+    repeats: int = 10
+    methods: Sequence[Method] | None = None
+    validation: float | Source = 0.2
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1:
+            raise ConfigError(f"expected one repeat or more, got {self.repeats}")
+
+
+class _Labelled:
+    """Progress of one of several trainings, by its name."""
+
+    def __init__(self, progress: Progress, label: str):
+        self._progress, self._label = progress, label
+
+    def begin(self, what: str, *, total: int, done: int = 0) -> None:
+        """With the name of the training."""
+        self._progress.begin(self._label, total=total, done=done)
+
+    def advance(self, samples: int) -> None:
+        """As it is."""
+        self._progress.advance(samples)
+
+    def tell(self, message: str) -> None:
+        """As it is."""
+        self._progress.tell(message)
+
+    def end(self) -> None:
+        """As it is."""
+        self._progress.end()
+
+
 def run_experiment(
     subject: Subject,
     data: RetrainingData,
+    design: ExperimentDesign | None = None,
     *,
     recipe: Recipe | None = None,
-    repeats: int = 10,
-    methods: Sequence[Method] | None = None,
-    validation: float | Source = 0.2,
     loss: Loss | None = None,
     train: TrainFunction | None = None,
     checkpoints: Path | None = None,
     progress: Progress | None = None,
-    confidence: float = 0.95,
 ) -> Experiment:
     """Retrain `repeats` times on the balanced unsafe set, and on each baseline, and compare all by the test set.
 
@@ -83,41 +124,40 @@ def run_experiment(
     the same B again and again until they are as many as the balanced unsafe set, so that both weigh the same beside the
     training set; "training set alone" adds none.
 
-    recipe: how to train; repeat r has the recipe's seed plus r.
-    methods: which to compare with the unsafe set; by default random and failing images where there is a pool.
-    validation: a source, or the share of each method's own B labelled samples, by which to judge when to stop; 0 trains
-        all epochs.
+    recipe: how to train.
     loss, train, checkpoints: as for `retrained`.
     """
-    how = recipe or Recipe()
-    chosen = _chosen_methods(methods, data)
-    if repeats < 1:
-        raise ConfigError(f"expected one repeat or more, got {repeats}")
+    asked, how = design or ExperimentDesign(), recipe or Recipe()
+    chosen = _chosen_methods(asked.methods, data)
     check_apart([source for source in (data.train, data.unsafe, data.pool) if source is not None], data.test)
     before, kept = _scores(subject, data.test), subject
     outcomes: dict[str, MethodScores] = {method: MethodScores() for method in chosen}
-    further = partial(retrained, subject, loss=loss, train=train, checkpoints=checkpoints, progress=progress)
-    for repeat in range(repeats):  # all methods of a repeat together: after the first repeat there is a first result
+    further = partial(retrained, subject, loss=loss, train=train, checkpoints=checkpoints)
+    for repeat in range(asked.repeats):  # all methods of a repeat together: the first repeat gives a first result
         recipe_of_repeat = replace(how, seed=how.seed + repeat)
         for method in chosen:
-            new, judged = _new_samples(subject, data, method, validation, recipe_of_repeat.seed)
+            new, judged = _new_samples(subject, data, method, asked.validation, recipe_of_repeat.seed)
             sources = [source for source in (data.train, new) if source is not None]
-            label = f"{method}, {repeat + 1} of {repeats}"
-            better = further(sources, recipe=recipe_of_repeat, validation=judged, label=label) if sources else subject
+            shown = _Labelled(progress or Silent(), f"{method}, {repeat + 1} of {asked.repeats}")
+            better = (
+                further(sources, recipe=recipe_of_repeat, validation=judged, progress=shown) if sources else subject
+            )
             outcomes[method].add(_scores(better, data.test), 0 if new is None else len(new.ids))
             kept = better if method == METHODS[0] and not repeat else kept
-    finding = retraining_finding(data.test.ids, before, outcomes, data.causes, confidence=confidence)
-    return Experiment(finding.with_provenance(**_provenance(subject, data, how, repeats, validation, train)), kept)
+    finding = retraining_finding(
+        data.test.ids, before, outcomes, data.causes, groups=groups_of(data.test), confidence=asked.confidence
+    )
+    return Experiment(finding.with_provenance(**_provenance(subject, data, how, asked, train)), kept)
 
 
 def _provenance(
     subject: Subject,
     data: RetrainingData,
     recipe: Recipe,
-    repeats: int,
-    validation: float | Source,
+    design: ExperimentDesign,
     train: TrainFunction | None,
 ) -> dict[str, object]:
+    validation = design.validation
     sources = {"unsafe": data.unsafe, "train": data.train, "pool": data.pool}
     judged = validation if isinstance(validation, int | float) else validation.fingerprint()
     return {
@@ -125,7 +165,7 @@ def _provenance(
         "data": data.test.fingerprint(),
         "samples": len(data.test.ids),
         "trained_on": {name: source.fingerprint() for name, source in sources.items() if source is not None},
-        "parameters": {"recipe": recipe, "repeats": repeats, "validation": judged, "train": train},
+        "parameters": {"recipe": recipe, "repeats": design.repeats, "validation": judged, "train": train},
     }
 
 

@@ -9,7 +9,7 @@ import torch
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.observation import Batch
-from weakspot.core.source import Source, Subset
+from weakspot.core.source import Source, Subset, groups_of
 from weakspot.core.stateless_random import draw_keys
 from weakspot.core.tasks import Task
 
@@ -29,7 +29,7 @@ class Labelled:
 
     def __init__(self, source: Source, labels: Mapping[str, Target]):
         self._chosen = Subset.named(source, labels)
-        self.ids = self._chosen.ids
+        self.ids, self.groups = self._chosen.ids, self._chosen.groups
         shapes = {np.shape(label) for label in labels.values()}
         if len(shapes) > 1:
             raise DataError(f"labels of different shapes: {', '.join(map(str, sorted(shapes)))}; all must be alike")
@@ -52,7 +52,8 @@ class Labelled:
 def held_out(source: Source, share: float, *, seed: int = 0) -> tuple[Source, Source]:
     """What to train on, and the share of the samples by which to judge when to stop; drawn by the ids.
 
-    Hold out before samples are repeated or varied, so that none is on both sides.
+    Hold out before samples are repeated or varied, so that none is on both sides. Samples that belong together stay
+    together.
     """
     if not 0 < share < 1:
         raise ConfigError(f"expected a share between 0 and 1 to hold out, got {share}")
@@ -61,8 +62,21 @@ def held_out(source: Source, share: float, *, seed: int = 0) -> tuple[Source, So
         raise DataError(
             f"{share:g} of {len(source.ids)} samples cannot be held out: label more, or train without (validation 0)"
         )
-    order = np.argsort(draw_keys(source.ids, seed), kind="stable")
+    groups = groups_of(source)
+    order = np.argsort(draw_keys(source.ids if groups is None else groups.names.tolist(), seed), kind="stable")
+    if groups is not None:
+        count = _whole_groups(groups.names[order], count)
     return Subset(source, np.sort(order[count:])), Subset(source, np.sort(order[:count]))
+
+
+def _whole_groups(names: np.ndarray, count: int) -> int:
+    """The number nearest to the count that parts no group; at least one group is on either side."""
+    ends = np.flatnonzero(names[1:] != names[:-1]) + 1
+    if not len(ends):
+        raise DataError(
+            f"all samples belong to {str(names[0])!r}: none can be held out, so train without (validation 0)"
+        )
+    return int(ends[np.argmin(np.abs(ends - count))])
 
 
 def targets_of(

@@ -88,7 +88,7 @@ RETRAINING = Outputs(
         "after": share("accuracy after", better="higher"),
         "difference": number("after − before", better="higher"),
         **interval("the interval of the difference"),
-        "verdict": text("what the interval allows to say"),
+        "verdict": text("what the interval allows to say; nothing of parts that were chosen by the answers before"),
         "fixed": number("samples predicted incorrectly before and correctly after", better="higher", optional=True),
         "broken": number("samples predicted correctly before and incorrectly after", better="lower", optional=True),
         "p_value": number("exact McNemar test of one repeat", optional=True),

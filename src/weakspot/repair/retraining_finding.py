@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 
 from weakspot.core.finding import Estimate, Finding, table_of
+from weakspot.core.groups import NUMBER, Groups, declared
 from weakspot.estimates import interval_estimate
 from weakspot.repair.effects import Effect, mcnemar, repeated_effect
 from weakspot.repair.outputs import RETRAINING, RETRAINING_OF_NUMBERS
+from weakspot.statistics.clustered import effective_size
 from weakspot.statistics.intervals import wilson_interval
 
 NAME = "causes.retraining"
 UNSAFE = "unsafe set"
+NO_VERDICT = "none: chosen by the answers before"
+"""Of what was correct before accuracy can only fall, of errors only rise: that shows nothing of the retraining."""
 _KEYS = {
     "unsafe set": "unsafe_set",
     "random images": "random_images",
@@ -47,6 +51,7 @@ def retraining_finding(
     outcomes: Mapping[str, MethodScores],
     causes: Mapping[str, int],
     *,
+    groups: Groups | None = None,
     confidence: float = 0.95,
 ) -> Finding:
     """The Finding `causes.retraining`.
@@ -55,20 +60,25 @@ def retraining_finding(
     before: whether each was predicted correctly before, or its error.
     outcomes: the scores after training, by method.
     causes: the root-cause cluster of test samples that were predicted incorrectly.
+    groups: what the test samples belong to, where some belong together; intervals then go by group.
     """
-    parts = _parts(ids, before, causes)
-    rows = [row for method, outcome in outcomes.items() for row in _rows(method, outcome, before, parts, confidence)]
+    parts, names = _parts(ids, before, causes), None if groups is None else groups.names
+    outputs = RETRAINING if before.dtype == bool else RETRAINING_OF_NUMBERS
+    counted = {} if groups is None else {NUMBER: groups.estimate()}
+    rows = [
+        row for method, outcome in outcomes.items() for row in _rows(method, outcome, before, parts, names, confidence)
+    ]
     return Finding(
         name=NAME,
         about="What retraining on the unsafe set changes, beside labelling as many other images (Fahmy et al. 2021).",
-        summary=_summary(before, outcomes, confidence),
+        summary={**_summary(before, outcomes, names, confidence), **counted},
         table=table_of({name: [row[name] for row in rows] for name in rows[0]}),
         arrays={
             "id": np.asarray(ids, dtype=np.str_),
             "before": before,
             **{f"after-{_KEYS[method]}": outcome.scores for method, outcome in outcomes.items()},
         },
-        outputs=RETRAINING if before.dtype == bool else RETRAINING_OF_NUMBERS,
+        outputs=outputs if groups is None else declared(outputs, by_sample=False),
     )
 
 
@@ -85,14 +95,20 @@ def _parts(ids: Sequence[str], before: np.ndarray, causes: Mapping[str, int]) ->
 
 
 def _rows(
-    method: str, outcome: MethodScores, before: np.ndarray, parts: Mapping[str, np.ndarray], confidence: float
+    method: str,
+    outcome: MethodScores,
+    before: np.ndarray,
+    parts: Mapping[str, np.ndarray],
+    groups: np.ndarray | None,
+    confidence: float,
 ) -> Iterator[dict[str, Any]]:
     """For each part of the test set the mean of the repeats ("all"), then every repeat."""
     repeats = [("all", outcome.scores)] + [(str(r + 1), row[None]) for r, row in enumerate(outcome.rows)]
     for name, members in parts.items():
         for repeat, scores in repeats:
             old, new = np.broadcast_to(before[members], scores[:, members].shape), scores[:, members]
-            effect = repeated_effect(old, new, confidence=confidence)
+            belongs = None if groups is None else groups[members]
+            effect = repeated_effect(old, new, groups=belongs, confidence=confidence)
             yield {
                 "method": method,
                 "repeat": repeat,
@@ -103,34 +119,37 @@ def _rows(
                 "difference": effect.difference,
                 "low": effect.low,
                 "high": effect.high,
-                "verdict": effect.verdict,
-                **_changes(old, new),
+                "verdict": effect.verdict if name == "all" else NO_VERDICT,
+                **_changes(old, new, tested=groups is None),
             }
 
 
-def _changes(old: np.ndarray, new: np.ndarray) -> dict[str, Any]:
+def _changes(old: np.ndarray, new: np.ndarray, *, tested: bool) -> dict[str, Any]:
     """How many samples are fixed and broken per repeat, with McNemar's p-value of one repeat; nothing for numbers."""
     if old.dtype != bool:
         return {}
     fixed, broken = ((one & ~other).sum(1).mean() for one, other in ((new, old), (old, new)))
-    chance = mcnemar(int(fixed), int(broken)) if len(old) == 1 else np.nan
+    chance = mcnemar(int(fixed), int(broken)) if len(old) == 1 and tested else np.nan
     return {"fixed": float(fixed), "broken": float(broken), "p_value": chance}
 
 
-def _summary(before: np.ndarray, outcomes: Mapping[str, MethodScores], confidence: float) -> dict[str, Estimate]:
+def _summary(
+    before: np.ndarray, outcomes: Mapping[str, MethodScores], groups: np.ndarray | None, confidence: float
+) -> dict[str, Estimate]:
     unsafe = outcomes[UNSAFE].scores
     word = "accuracy" if before.dtype == bool else "mean error"
-    gain = repeated_effect(np.broadcast_to(before, unsafe.shape), unsafe, confidence=confidence)
+    gain = repeated_effect(np.broadcast_to(before, unsafe.shape), unsafe, groups=groups, confidence=confidence)
     summary = {
         "verdict": Estimate(gain.verdict, about="the model retrained on the unsafe set, against the one before"),
         "difference": gain.estimate(f"{word} after less before, mean of the repeats"),
-        "before": _level(before[None], f"{word} before", confidence),
-        "after": _level(unsafe, f"{word} after, mean of the repeats", confidence),
+        "before": _level(before[None], f"{word} before", groups, confidence),
+        "after": _level(unsafe, f"{word} after, mean of the repeats", groups, confidence),
     }
     for method, outcome in outcomes.items():
         if method != UNSAFE:
-            effect = repeated_effect(outcome.scores, unsafe, confidence=confidence)
-            summary |= _against(method, effect, _level(outcome.scores, f"{word} after, {method}", confidence), word)
+            effect = repeated_effect(outcome.scores, unsafe, groups=groups, confidence=confidence)
+            level = _level(outcome.scores, f"{word} after, {method}", groups, confidence)
+            summary |= _against(method, effect, level, word)
     added = ", ".join(f"{method} {np.mean(outcome.added):.0f}" for method, outcome in outcomes.items())
     return {
         **summary,
@@ -159,9 +178,12 @@ def _alone() -> dict[str, Estimate]:
     return {"baselines": Estimate("none", about=about)}
 
 
-def _level(scores: np.ndarray, about: str, confidence: float) -> Estimate:
+def _level(scores: np.ndarray, about: str, groups: np.ndarray | None, confidence: float) -> Estimate:
     """The mean; for shares with Wilson's interval, as if the mean count were one count."""
     if scores.dtype != bool:
         return Estimate(float(scores.mean()), about=about)
-    interval = wilson_interval(scores.sum(1).mean(), scores.shape[1], confidence=confidence)
+    part = 1.0
+    if groups is not None:
+        part = effective_size(scores.mean(0) - scores.mean(), groups, confidence=confidence) / scores.shape[1]
+    interval = wilson_interval(scores.sum(1).mean() * part, scores.shape[1] * part, confidence=confidence)
     return interval_estimate(scores.mean(), interval, about, confidence=confidence)

@@ -90,7 +90,6 @@ def retrained(
     train: TrainFunction | None = None,
     checkpoints: Path | None = None,
     progress: Progress | None = None,
-    label: str = "retraining",
 ) -> Subject:
     """The subject with a copy of its model, trained further on all the sources together.
 
@@ -101,7 +100,6 @@ def retrained(
     train: trains in place of all this, see `TrainFunction`.
     checkpoints: a folder; after an interruption the same call resumes after the last whole epoch and ends with the same
         weights. It does nothing for a `train` of your own.
-    label: what the progress is of.
     """
     if not isinstance(subject.model, nn.Module):
         raise SubjectError("a black box cannot be trained: give the nn.Module itself")
@@ -117,7 +115,7 @@ def retrained(
         if checkpoints is not None:
             data = [source.fingerprint() for source in (*sources, *([] if validation is None else [validation]))]
             kept = Checkpoint(checkpoints / digest([subject.fingerprint(), data, len(sources), how, measured])[:16])
-        _Training(twin, sources, how, measured, validation, reporter, label).run(kept)
+        _Training(twin, sources, how, measured, validation, reporter).run(kept)
     return twin
 
 
@@ -175,7 +173,6 @@ class _Training:
     loss: Loss
     validation: Source | None
     progress: Progress
-    label: str
 
     @property
     def model(self) -> nn.Module:
@@ -188,7 +185,7 @@ class _Training:
         optimiser = self._optimiser()
         training = TrainingProgress() if kept is None else kept.load(self.model, optimiser)
         total = sum(len(source.ids) for source in self.sources)
-        self.progress.begin(self.label, total=self.recipe.epochs * total, done=training.epochs * total)
+        self.progress.begin("retraining", total=self.recipe.epochs * total, done=training.epochs * total)
         try:
             while training.epochs < self.recipe.epochs and not training.over(self.recipe.patience):
                 self._epoch(training.epochs, optimiser)

@@ -1,10 +1,11 @@
 """Figures of quantities against quantities, each a pure function from arrays to SVG text: curve, scatter, histogram.
 
-Rooms name arrays and never plot; `weakspot.report.recipes` says which arrays become which figure. What cannot be drawn
-gives "".
+Rooms name arrays and never plot; `weakspot.report.drawings` takes the values that a declared figure names. What cannot
+be drawn gives "".
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -49,8 +50,9 @@ def curve(
 ) -> str:
     """A line through the points (x, y), its last point named; "" if there is no point that can be drawn.
 
-    x and y: shape (points,). `band` is the lower and upper end of the interval of each point. `x_text` and `y_text` put
-    values into words.
+    x, y: shape (points,).
+    band: the lower and upper end of the interval of each point.
+    x_text, y_text: how values are worded.
     """
     points = drawable(x, y, log_x=log_x)
     if not len(points):
@@ -60,7 +62,7 @@ def curve(
     (first_x, first_y), (last_x, last_y) = points[0], points[-1]
     sentence = f"{y_label} by {x_label}: {y_text(first_y)} at {x_text(first_x)}, {y_text(last_y)} at {x_text(last_x)}"
     svg = canvas(sentence, HEIGHT)
-    across, up = _frame(svg, points[:, 0], heights, x_label, y_label, log_x, x_text, y_text)
+    across, up = _frame(svg, _Scale(points[:, 0], x_label, x_text, log_x), _Scale(heights, y_label, y_text))
     if len(edges) == 2 and len(edges[0]) == len(edges[1]):
         around = np.concatenate([edges[0], edges[1][::-1]])
         shape(svg, "polygon", points=_path(around, across, up), class_="band", stroke="none")
@@ -84,7 +86,8 @@ def curves(
 ) -> str:
     """Several lines over the same x, with a legend; the first twelve are drawn.
 
-    x: shape (points,); each line: shape (points,).
+    x: shape (points,).
+    lines: by name, each of shape (points,).
     """
     points_of = {name: drawable(x, y, log_x=log_x) for name, y in lines.items()}
     drawn = {name: points for name, points in points_of.items() if len(points)}
@@ -94,7 +97,7 @@ def curves(
     every = np.concatenate(list(drawn.values()))
     ends = ", ".join(f"{name} {y_text(points[-1, 1])}" for name, points in drawn.items())
     svg = canvas(f"{y_label} by {x_label}; at the end: {ends}", HEIGHT + legend_height(list(drawn)))
-    across, up = _frame(svg, every[:, 0], every[:, 1], x_label, y_label, log_x, x_text, y_text)
+    across, up = _frame(svg, _Scale(every[:, 0], x_label, x_text, log_x), _Scale(every[:, 1], y_label, y_text))
     for index, (name, points) in enumerate(drawn.items()):
         path = _path(points, across, up)
         hint(shape(svg, "polyline", points=path, fill="none", stroke_width="2.5", **series(index)), name)
@@ -113,7 +116,7 @@ def scatter(
 ) -> str:
     """A dot for each point (x, y); `marked` ones stand out, and `names` says what they and the others are.
 
-    x, y and marked: shape (points,). Of more than 4,000 points every second, third … is drawn.
+    x, y, marked: shape (points,). Of more than 4,000 points every second, third … is drawn.
     """
     if np.ndim(x) != 1 or np.shape(x) != np.shape(y) or not is_real(x, y):
         return ""
@@ -126,7 +129,7 @@ def scatter(
     kinds = [name for name, some in zip(names, (out.any(), (~out).any()), strict=True) if some]
     sentence = f"{len(points):,} points: {y_label} against {x_label}"
     svg = canvas(sentence, HEIGHT + (24 if marked is not None else 0))
-    across, up = _frame(svg, points[:, 0], points[:, 1], x_label, y_label, False, number, number, zero=False)
+    across, up = _frame(svg, _Scale(points[:, 0], x_label), _Scale(points[:, 1], y_label), zero=False)
     for value, style in ((0.0, "dots"), (1.0, "dots marked")):
         dots = points[points[:, 2] == value]
         if len(dots):
@@ -149,7 +152,8 @@ def histogram(
 ) -> str:
     """A column for each bin; `marked` of its counts stand out at its foot.
 
-    counts and marked: shape (bins,); edges: shape (bins + 1,).
+    counts, marked: shape (bins,).
+    edges: shape (bins + 1,).
     """
     heights, borders = np.asarray(counts), np.asarray(edges)
     if heights.ndim != 1 or borders.shape != (len(heights) + 1,) or not is_real(heights, borders) or not heights.sum():
@@ -160,7 +164,7 @@ def histogram(
         f"most, {number(int(heights[tallest]))}, from {x_text(borders[tallest])} to {x_text(borders[tallest + 1])}"
     )
     svg = canvas(sentence, HEIGHT + (24 if marked is not None else 0))
-    across, up = _frame(svg, borders, heights, x_label, y_label, False, x_text, number)
+    across, up = _frame(svg, _Scale(borders, x_label, x_text), _Scale(heights, y_label))
     _columns(svg, heights, borders, across, up, "column")
     if marked is not None:
         _columns(svg, np.asarray(marked), borders, across, up, "column marked")
@@ -182,27 +186,25 @@ def drawable(x: np.ndarray, y: np.ndarray, *, log_x: bool) -> np.ndarray:
     return np.asarray(points[keep][np.argsort(points[keep, 0], kind="stable")])
 
 
-def _frame(
-    svg: ET.Element,
-    xs: np.ndarray,
-    ys: np.ndarray,
-    x_label: str,
-    y_label: str,
-    log_x: bool,
-    x_text: Wording,
-    y_text: Wording,
-    *,
-    zero: bool = True,
-) -> tuple[Axis, Axis]:
-    """Both axes with their names; the upward one begins at zero unless told otherwise."""
-    up = linear_axis(np.append(ys, 0.0) if zero else ys, BOTTOM, TOP)
-    left = margin([y_text(tick) for tick in up.ticks])
-    across = (log_axis if log_x else linear_axis)(xs, left, RIGHT)
-    draw_up(svg, up, y_text, left)
-    draw_across(svg, across, x_text, BOTTOM)
-    room = int((WIDTH - 4) / LETTER)
-    text(svg, (left + RIGHT) / 2, HEIGHT - 8, x_label[:room], anchor="middle")
-    text(svg, 2, 14, y_label[:room])
+class _Scale(NamedTuple):
+    """One direction of a figure: the values to be shown, its name, and how a value is worded."""
+
+    values: np.ndarray
+    label: str
+    wording: Wording = number
+    log: bool = False
+
+
+def _frame(svg: ET.Element, x: _Scale, y: _Scale, *, zero: bool = True) -> tuple[Axis, Axis]:
+    """Both axes with their names; `zero`: the upward one begins at zero."""
+    up = linear_axis(np.append(y.values, 0.0) if zero else y.values, BOTTOM, TOP)
+    left = margin([y.wording(tick) for tick in up.ticks])
+    across = (log_axis if x.log else linear_axis)(x.values, left, RIGHT)
+    draw_up(svg, up, y.wording, left)
+    draw_across(svg, across, x.wording, BOTTOM)
+    most_letters = int((WIDTH - 4) / LETTER)
+    text(svg, (left + RIGHT) / 2, HEIGHT - 8, x.label[:most_letters], anchor="middle")
+    text(svg, 2, 14, y.label[:most_letters])
     return across, up
 
 

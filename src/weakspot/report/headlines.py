@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from weakspot.core.finding import Finding
 from weakspot.core.outputs import Headline
-from weakspot.core.templates import SLOT, slots
+from weakspot.core.templates import SLOT
 from weakspot.formatting import label, with_interval
 from weakspot.report.view_models import Answer, SentencePart
 from weakspot.rooms import QUESTIONS
@@ -12,29 +12,20 @@ from weakspot.rooms import QUESTIONS
 
 def answer(room: str, findings: Sequence[Finding]) -> Answer:
     """The sentence of the lowest rank whose numbers a Finding of the room has; else its first number."""
-    fitting = [
-        (headline, finding)
-        for finding in findings
-        for headline in finding.outputs.headlines
-        if slots(headline.text) <= _known(finding)
-    ]
+    fitting = [(headline, finding) for finding in findings for headline in finding.answers()]
     answers = sorted((pair for pair in fitting if not pair[0].further), key=lambda pair: pair[0].rank)
     if not answers:
         return Answer(room, QUESTIONS[room], _first_number(findings))
     sentences = answers[:1] + [pair for pair in fitting if pair[0].further][:1]
     parts = [[SentencePart(" "), *_filled(headline, finding)] for headline, finding in sentences]
-    return Answer(room, QUESTIONS[room], [part for sentence in parts for part in sentence][1:])
+    whole = [part for sentence in parts for part in sentence][1:]
+    return Answer(room, QUESTIONS[room], whole, answers[0][1].name)
 
 
 def by_room(findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
     """The Findings of each question that was asked."""
     rooms = {room: [finding for finding in findings if finding.name.startswith(f"{room}.")] for room in QUESTIONS}
     return {room: of_room for room, of_room in rooms.items() if of_room}
-
-
-def _known(finding: Finding) -> set[str]:
-    """The numbers that it has a value of."""
-    return {name for name, estimate in finding.summary.items() if estimate.value is not None}
 
 
 def _filled(headline: Headline, finding: Finding) -> list[SentencePart]:

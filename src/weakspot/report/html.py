@@ -14,25 +14,29 @@ from weakspot.core.run import Run
 from weakspot.formatting import counted, label, number, short, split_label
 from weakspot.report.drawings import DrawnFigure
 from weakspot.report.page import build_page
+from weakspot.report.view_models import ShownVerdict
 
 _SVG = re.compile(r"<svg ([^>]*)>")
 _SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
 
-def write_report(run: Run, path: Path) -> Path:
-    """Write the report of a Run, whole or not at all; gives back where it lies."""
-    text = render(run)
+def write_report(run: Run, path: Path, verdict: ShownVerdict | None = None) -> Path:
+    """Write the report of a Run, whole or not at all; gives back where it lies.
+
+    verdict: what a policy says of the Run; it is shown first.
+    """
+    text = render(run, verdict)
     with writing(path):
         make_folder(path.parent)
     write_text(path, text)
     return path
 
 
-def render(run: Run) -> str:
+def render(run: Run, verdict: ShownVerdict | None = None) -> str:
     """The report of a Run as HTML text."""
     style, script = page_style(), _resource("templates", "page.js")
     page = _environment().get_template("page.html")
-    text = page.render(page=build_page(run), style=style, script=script, policy=content_policy(style, script))
+    text = page.render(page=build_page(run, verdict), style=style, script=script, policy=content_policy(style, script))
     return text.encode("utf-8", "backslashreplace").decode()  # an array may hold text that is none
 
 

@@ -1,7 +1,7 @@
 """What the page shows, as plain values in reading order: the subject, then room by room every Finding of the Run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weakspot.core.digest import digest_file
@@ -19,6 +19,7 @@ from weakspot.report.view_models import (
     ReportPage,
     RoomSection,
     ShownSubject,
+    ShownVerdict,
     Split,
     WorstCard,
     show_picture,
@@ -43,8 +44,8 @@ class _Context:
     used_by: Mapping[str, list[str]]
 
 
-def build_page(run: Run) -> ReportPage:
-    """Everything the report shows of a Run."""
+def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
+    """Everything the report shows of a Run, with what a policy says of it, if there is one."""
     manifest = run.manifest()
     findings = list(run)
     names = {digest: name for name, digest in manifest["findings"].items()}
@@ -55,16 +56,22 @@ def build_page(run: Run) -> ReportPage:
     shown = [finding for finding in findings if finding.name not in groundwork]
     answering = [finding for finding in shown if not _warnings(finding.provenance, manifest)]
     asked, ever = by_room(answering), by_room(shown)
+    answers = [answer(room, of_room) for room, of_room in asked.items()]
+    opened = {one.finding for one in answers if rooms()[one.room].evidence}
+    sections = [
+        replace(section, open=section.name in opened) for section in (build_section(one, context) for one in findings)
+    ]
     return ReportPage(
         subject=describe_subject(manifest),
-        answers=[answer(room, of_room) for room, of_room in asked.items()],
+        answers=answers,
         not_asked=[question for room, question in QUESTIONS.items() if room not in ever],
         outdated=[QUESTIONS[room] for room in ever if room not in asked],
         worst=[_card(one) for one in worst(answering, task=manifest["subject"].get("task") or "")],
         steps=next_steps(answering),
-        rooms=_rooms([build_section(finding, context) for finding in findings]),
+        rooms=_rooms(sections),
         findings=len(findings),
         manifest_digest=digest_file(run.folder / MANIFEST),
+        verdict=verdict,
     )
 
 
@@ -94,7 +101,6 @@ def build_section(finding: Finding, context: _Context) -> FindingSection:
         about=finding.about,
         where=_where(finding.provenance, context.manifest),
         warnings=_warnings(finding.provenance, context.manifest),
-        caution=_caution(_room_of(finding.name), short_form=True),
         summary=[show_estimate(name, one, finding.outputs.number(name)) for name, one in finding.summary.items()],
         figures=figures(finding, list(map(str, context.manifest["subject"].get("classes") or []))),
         pictures=[show_picture(name, picture) for name, picture in finding.media.items()],
@@ -109,19 +115,25 @@ def _card(one: WorstFinding) -> WorstCard:
     return WorstCard(one.title, one.text, one.finding, [show_picture(name, picture) for name, picture in one.pictures])
 
 
-def _caution(room: str, *, short_form: bool = False) -> str:
+def _caution(room: str) -> str:
     declared = rooms().get(room)
-    return "" if declared is None else declared.reminder if short_form else declared.caution
+    return "" if declared is None else declared.caution
 
 
 def _rooms(sections: list[FindingSection]) -> list[RoomSection]:
     """Sections by the question they answer; last come those that others were built from."""
-    questions = {**QUESTIONS, **_QUESTIONS_AFTER}
-    rooms = [
-        RoomSection(name, question, _caution(name), [section for section in sections if _room(section) == name])
-        for name, question in questions.items()
+    leads = {name for name, room in rooms().items() if room.lead}
+    shown = [
+        RoomSection(
+            name,
+            question,
+            _caution(name),
+            [section for section in sections if _room(section) == name],
+            lead=name in leads,
+        )
+        for name, question in {**QUESTIONS, **_QUESTIONS_AFTER}.items()
     ]
-    return [room for room in rooms if room.sections]
+    return [room for room in shown if room.sections]
 
 
 def _room(section: FindingSection) -> str:

@@ -48,7 +48,7 @@ def bars(
 ) -> str:
     """A bar for each row, with the interval from `low` to `high` where there is one; `marked` ones stand out.
 
-    values, low, high and marked: shape (rows,).
+    values, low, high, marked: shape (rows,).
     """
     if not _rows_fit(labels, values) or not np.isfinite(np.asarray(values, float)).any():
         return ""
@@ -74,7 +74,8 @@ def boxes(
 ) -> str:
     """A box for each row: from the lower to the upper quartile with the median, and whiskers where five are given.
 
-    quantiles: shape (rows, 3) or (rows, 5), rising; marked: shape (rows,).
+    quantiles: shape (rows, 3) or (rows, 5), rising.
+    marked: shape (rows,).
     """
     held = np.asarray(quantiles)
     if held.ndim != 2 or held.shape[1] not in (3, 5) or not _rows_fit(labels, held[:, 0]):
@@ -123,10 +124,12 @@ def matrix(
     signed: bool = False,
     darkest: str = "high",
 ) -> str:
-    """Rows by columns; the darker the cell, the higher (or, if so told, the lower) its value.
+    """Rows by columns; the darker the cell, the higher its value, or with darkest="low" the lower.
 
-    values: shape (rows, columns). Without `columns` these are the rows again, and the diagonal is left out. `signed`
-    values below zero are drawn in another colour. The first 100 rows and columns are drawn.
+    The first 100 rows and columns are drawn.
+
+    values: shape (rows, columns). Without `columns` these are the rows again, and the diagonal is left out.
+    signed: values below zero are drawn in another colour.
     """
     held, across = np.asarray(values), labels if columns is None else columns
     if held.ndim != 2 or held.shape != (len(labels), len(across)) or not is_real(held):
@@ -151,8 +154,8 @@ def matrix(
 def dendrogram(labels: Sequence[str], tree: np.ndarray, order: np.ndarray, *, x_label: str) -> str:
     """Which rows are joined first: a tree from the rows at the left to their common root at the right.
 
-    tree: shape (rows − 1, 4), as scipy's `linkage` gives it (two parts, height, size); order: the rows from top to
-    bottom, shape (rows,).
+    tree: shape (rows − 1, 4), as scipy's `linkage` gives it (two parts, height, size).
+    order: the rows from top to bottom, shape (rows,).
     """
     held, places = np.asarray(tree), np.asarray(order)
     rows = len(places)

@@ -64,13 +64,23 @@ def hint(parent: ET.Element, words: str) -> None:
     ET.SubElement(parent, "title").text = words
 
 
-def cut(name: str, most: int = LONGEST) -> str:
-    """A name that fits beside a drawing.
+_ARROW = " → "
 
-    >>> cut("a name that is far too long", 12)
-    'a name that…'
+
+def cut(name: str, most: int = LONGEST) -> str:
+    """A name that fits beside a drawing; of a confusion both sides are cut, so that neither is lost.
+
+    >>> cut("a name that is far too long", 12), cut("bottom right → bottom left", 20)
+    ('a name that…', 'bottom… → bottom le…')
     """
-    return name if len(name) <= most else name[: most - 1].rstrip() + "…"
+    if len(name) <= most:
+        return name
+    first, arrow, second = name.partition(_ARROW)
+    if not arrow:
+        return name[: most - 1].rstrip() + "…"
+    room = most - len(_ARROW)
+    shown = cut(first, max(room // 2, room - len(second)))
+    return f"{shown}{_ARROW}{cut(second, room - len(shown))}"
 
 
 def margin(labels: Sequence[str]) -> float:

@@ -55,6 +55,8 @@ class Answer:
     room: str
     question: str
     sentence: list[SentencePart]
+    finding: str = ""
+    """The Finding whose sentence it is."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,6 @@ class FindingSection:
     about: str
     where: list[str]
     warnings: list[str]
-    caution: str
     summary: list[ShownEstimate]
     figures: list[DrawnFigure]
     pictures: list[ShownPicture]
@@ -106,6 +107,8 @@ class FindingSection:
     table_file: str
     origins: list[ProvenanceLine]
     used_by: list[str]
+    open: bool = False
+    """Whether it is shown at once, and not folded."""
 
     @property
     def empty(self) -> bool:
@@ -121,6 +124,16 @@ class RoomSection:
     question: str
     caution: str
     sections: list[FindingSection]
+    lead: bool = False
+    """Whether it comes before all else."""
+
+
+@dataclass(frozen=True)
+class ShownVerdict:
+    """What a policy says of the Run, in a sentence for those who decide, and rule by rule where rules do not hold."""
+
+    sentence: str
+    lines: list[str]
 
 
 @dataclass(frozen=True)
@@ -137,3 +150,9 @@ class ReportPage:
     rooms: list[RoomSection]
     findings: int
     manifest_digest: str
+    verdict: ShownVerdict | None = None
+
+    @property
+    def leads(self) -> list[str]:
+        """The rooms that come before all else."""
+        return [room.name for room in self.rooms if room.lead]

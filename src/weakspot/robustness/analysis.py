@@ -9,7 +9,8 @@ import numpy as np
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding, table_of
-from weakspot.estimates import interval_estimate, share_estimate
+from weakspot.core.groups import common_groups
+from weakspot.estimates import interval_estimate, share_of
 from weakspot.robustness.finding_outputs import COMPARED_NEIGHBOURS
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_features import (
@@ -17,6 +18,7 @@ from weakspot.robustness.metrics_features import (
     quartiles_of_counts,
     weak_strong_difference,
 )
+from weakspot.statistics.clustered import grouped_mean_interval, grouped_paired_interval
 from weakspot.statistics.intervals import correlation_interval, normal_quantile, wilson_interval
 from weakspot.statistics.paired import paired_difference_interval
 
@@ -118,8 +120,8 @@ def effects_table(
 ) -> tuple[dict[str, Estimate], dict[str, np.ndarray]]:
     """Accuracy over the range of each quantity, the one with the largest effect first.
 
-    quantities: name, unit and the borders of its bins. looks, correct (quantities, bins): how many looks fell into each
-    bin, and how many of them were correct.
+    quantities: name, unit and the borders of its bins.
+    looks, correct: how many looks fell into each bin, and how many of them were correct, shape (quantities, bins).
     """
     accuracy = correct / np.maximum(looks, 1)
     low, high = wilson_interval(correct, looks)
@@ -154,11 +156,12 @@ def compared_neighbours(before: Finding, after: Finding, *, confidence: float = 
     old, new = _by_id(before), _by_id(after)
     if old["id"].tolist() != new["id"].tolist():
         raise DataError("the two Findings are not of the same inputs: examine both models on the same data")
+    groups = common_groups(old["id"].tolist(), after, before)
     changed = np.flatnonzero(old["weak"] != new["weak"])
     return Finding(
         name="robustness.compared_neighbours",
         about="What changed between two models in the neighbour accuracy of the same inputs.",
-        summary=COMPARED_NEIGHBOURS.described(_changes(old, new, confidence)),
+        summary=COMPARED_NEIGHBOURS.described(_changes(old, new, groups, confidence)),
         table=table_of(
             {
                 "id": old["id"][changed],
@@ -172,8 +175,14 @@ def compared_neighbours(before: Finding, after: Finding, *, confidence: float = 
     )
 
 
-def _changes(old: dict[str, np.ndarray], new: dict[str, np.ndarray], confidence: float) -> dict[str, Estimate]:
-    low, high = map(float, paired_difference_interval(old["weak"], new["weak"], confidence=confidence))
+def _changes(
+    old: dict[str, np.ndarray], new: dict[str, np.ndarray], groups: np.ndarray | None, confidence: float
+) -> dict[str, Estimate]:
+    if groups is None:
+        ends = paired_difference_interval(old["weak"], new["weak"], confidence=confidence)
+    else:
+        ends = grouped_paired_interval(old["weak"], new["weak"], groups, confidence=confidence)
+    low, high = map(float, ends)
     verdict = "no difference shown" if low <= 0 <= high else "better" if high < 0 else "worse"
     difference = float(new["weak"].mean() - old["weak"].mean())
     return {
@@ -183,21 +192,25 @@ def _changes(old: dict[str, np.ndarray], new: dict[str, np.ndarray], confidence:
         "weak_after": Estimate(float(new["weak"].mean())),
         "became_strong": Estimate(int((old["weak"] & ~new["weak"]).sum())),
         "became_weak": Estimate(int((~old["weak"] & new["weak"]).sum())),
-        **_accuracy_change(old, new, confidence),
+        **_accuracy_change(old, new, groups, confidence),
         "inputs": Estimate(len(old["id"])),
     }
 
 
-def _accuracy_change(old: dict[str, np.ndarray], new: dict[str, np.ndarray], confidence: float) -> dict[str, Estimate]:
+def _accuracy_change(
+    old: dict[str, np.ndarray], new: dict[str, np.ndarray], groups: np.ndarray | None, confidence: float
+) -> dict[str, Estimate]:
     """The mean change and the share of small changes; nothing where some looks were saved by early stopping."""
     if len({*old["looks_used"].tolist(), *new["looks_used"].tolist()}) != 1:
         return {}
     change = new["neighbour_accuracy"] - old["neighbour_accuracy"]
     mean, spread = float(change.mean()), normal_quantile(confidence) * float(change.std()) / len(change) ** 0.5
-    small = int((np.abs(change) < _SMALL_CHANGE).sum())
+    low, high = mean - spread, mean + spread
+    if groups is not None:
+        low, high = map(float, grouped_mean_interval(change, groups, confidence=confidence))
     return {
-        "neighbour_accuracy_change": Estimate(mean, mean - spread, mean + spread, confidence),
-        "alike": share_estimate(small, len(change), confidence=confidence),
+        "neighbour_accuracy_change": Estimate(mean, low, high, confidence),
+        "alike": share_of(np.abs(change) < _SMALL_CHANGE, groups=groups, confidence=confidence),
     }
 
 

@@ -72,7 +72,10 @@ class WeakPlaces(NeighbourProbe):
         """Keep the predictions, and of the original its features."""
         if seen.number == 0:
             self._batch = BatchPredictions(seen.ids, self.looks + 1)
-            self._original = {"features": layer_features(seen, self.tap), "target": seen.targets.cpu().numpy()}
+            self._original: dict[str, Any] = {
+                "features": layer_features(seen, self.tap),
+                "target": seen.targets.cpu().numpy(),
+            }
             if self.thumbnail and seen.inputs.ndim == 4:
                 self._original["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
         self._batch.add(seen.ids, prediction_codes(seen), seen.correct_array)
@@ -287,29 +290,37 @@ class WeakStrips(NeighbourProbe):
         fragile = [name for name, weak, correct in zip(*columns, strict=True) if weak and correct]
         return fragile[: self.inputs]
 
-    def observe(self, seen: Observation) -> list[str]:
-        """Keep the pictures of the chosen inputs; all other inputs are released."""
-        names = set(self._chosen)
-        chosen = np.array([name in names for name in seen.ids])
-        if chosen.any():
-            ids = [name for name in seen.ids if name in names]
-            images = seen.inputs[seen.inputs.new_tensor(chosen).bool()]
-            varied = seen.look.images(images, ids, seen.number) if isinstance(seen.look, Neighbour) else images
-            self.pictures.append(
-                ids,
-                number=np.full(len(ids), seen.number),
-                thumbnail=thumbnails(varied, self.size),
-                prediction=seen.predicted_array[chosen],
-                correct=seen.correct_array[chosen],
-            )
-        return [name for name, kept in zip(seen.ids, chosen, strict=True) if not kept]
+    def wants(self, ids: Sequence[str]) -> list[str]:
+        """The chosen inputs alone."""
+        chosen = set(self._chosen)
+        return [name for name in ids if name in chosen]
+
+    def observe(self, seen: Observation) -> None:
+        """Keep the pictures, and what was predicted."""
+        varied = (
+            seen.look.images(seen.inputs, seen.ids, seen.number) if isinstance(seen.look, Neighbour) else seen.inputs
+        )
+        self.pictures.append(
+            seen.ids,
+            number=np.full(len(seen.ids), seen.number),
+            thumbnail=thumbnails(varied, self.size),
+            prediction=seen.predicted_array,
+            correct=seen.correct_array,
+        )
+
+    def _measured(self, names: list[str]) -> dict[str, np.ndarray]:
+        """Of inputs, the neighbour accuracy and the looks it rests on: more or fewer than those that are shown."""
+        table = self.accuracy.table.select(["id", "neighbour_accuracy", "looks_used"])  # type: ignore[union-attr]
+        found = {name: values for name, *values in zip(*table.to_pydict().values(), strict=True)}
+        accuracy, used = zip(*(found[name] for name in names), strict=True) if names else ((), ())
+        return {"neighbour_accuracy": np.array(accuracy, float), "looks_used": np.array(used, np.int64)}
 
     def finish(self) -> Finding:
         """One strip per input, the weakest first."""
         rows = self.pictures.read()
         ids, columns = np.array(rows.ids), {name: np.asarray(rows[name]) for name in rows}
         media: dict[str, Picture] = {}
-        predictions, correct_looks = [], []
+        predictions, correct_looks, drawn = [], [], []
         for name in self._chosen:
             looks = np.flatnonzero(ids == name)
             looks = looks[np.argsort(columns["number"][looks])]
@@ -321,12 +332,15 @@ class WeakStrips(NeighbourProbe):
             media[name] = strip_picture(list(columns["thumbnail"][looks]), correct.tolist(), caption, size=self.size)
             predictions.append(" ".join(predicted))
             correct_looks.append(int(correct.sum()))
+            drawn.append(len(correct))
         return self.finding(
             summary={"inputs": Estimate(len(media))},
             table={
                 "id": np.array(list(media), dtype=np.str_),
                 "predictions": np.array(predictions, dtype=np.str_),
                 "correct_looks": np.array(correct_looks, dtype=np.int64),
+                "looks": np.array(drawn, dtype=np.int64),
+                **self._measured(list(media)),
             },
             media=media,
         )

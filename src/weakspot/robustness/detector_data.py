@@ -74,6 +74,8 @@ class DetectorBatch:
             self._outcomes.append(_placed(outcomes(seen, task)[chosen], rows))
         if seen.number <= self._how.queries and task == "classification":
             self._probabilities.append(_placed(seen.probabilities.double().cpu().numpy()[chosen], rows))
+        if seen.number == 0:
+            self._columns["shape"] = np.tile(np.array(seen.inputs.shape[1:], dtype=np.int64), (len(rows), 1))
         if seen.number == 0 and self._how.tap is not None:
             self._columns["features"] = _placed(layer_features(seen, self._how.tap)[chosen], rows)
         return [name for name, kept in zip(seen.ids, chosen, strict=True) if not kept]
@@ -92,7 +94,8 @@ def query_columns(probabilities: np.ndarray) -> dict[str, np.ndarray]:
     """What a detector sees of an input in the probabilities of the original, first, and of the queries.
 
     λ counts the original, as in the paper; the features of the queries leave it out.
-    probabilities (inputs, queries + 1, classes).
+
+    probabilities: shape (inputs, queries + 1, classes).
     """
     predictions = probabilities.argmax(2)
     columns = {

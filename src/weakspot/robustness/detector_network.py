@@ -154,7 +154,11 @@ class FittedNetwork:
 
 
 def fit_network(
-    features: np.ndarray, accuracy: np.ndarray, threshold: float, training: DetectorTraining
+    features: np.ndarray,
+    accuracy: np.ndarray,
+    threshold: float,
+    training: DetectorTraining,
+    groups: np.ndarray | None = None,
 ) -> FittedNetwork:
     """Train the detector: from features (inputs, width) to whether neighbour accuracy is at or below the threshold.
 
@@ -170,7 +174,7 @@ def fit_network(
     centre = features.mean(0, dtype=np.float64).astype(np.float32)
     spread = features.std(0, dtype=np.float64).astype(np.float32)
     scale = np.where(spread > 0, spread, np.float32(1))
-    fold = np.random.default_rng(training.seed).permutation(len(weak)) % training.folds
+    fold = _folds(len(weak), training, groups)
     standardised = torch.from_numpy(((features - centre) / scale).astype(np.float32))
     labels = torch.from_numpy((accuracy[:, None] <= accuracy_levels(threshold)).astype(np.float32))
     weights, biases = _train(
@@ -190,6 +194,16 @@ def fit_network(
     plain = [tuple(part.numpy() for part in parts) for parts in (weights, biases)]
     network = DetectorNetwork(centre, scale, plain[0], plain[1], calibration, best_f1_threshold(probability, weak))
     return FittedNetwork(network, probability)
+
+
+def _folds(inputs: int, training: DetectorTraining, groups: np.ndarray | None) -> np.ndarray:
+    """The fold of each input; inputs that belong together are in one."""
+    units = np.arange(inputs) if groups is None else np.unique(groups, return_inverse=True)[1]
+    count = int(units.max()) + 1
+    if count < training.folds:
+        raise NothingToLearnError(f"{count} groups of inputs cannot be cut into {training.folds} folds: give more")
+    folds = np.random.default_rng(training.seed).permutation(count) % training.folds
+    return np.asarray(folds[units])
 
 
 def selection_weights(accuracy: np.ndarray, weak_emphasis: int) -> Floats:

@@ -40,7 +40,7 @@ from weakspot.robustness.detectors import (
 )
 from weakspot.robustness.finding_outputs import DETECTOR_EVALUATION, METHODS, WEAK_DETECTOR, WEAK_INPUTS
 from weakspot.robustness.metrics import weak_inputs
-from weakspot.robustness.metrics_detection import metrics_summary, metrics_table
+from weakspot.robustness.metrics_detection import BY_GROUP, metrics_summary, metrics_table
 from weakspot.robustness.score_thresholds import RULES
 
 
@@ -73,6 +73,7 @@ class WeakDetector(Probe):
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "regression")
     split = "train"
     outputs = WEAK_DETECTOR
+    by_group = BY_GROUP
 
     variation: Variation = Rotate(30) & Shift(3)
     looks: int = 50
@@ -156,17 +157,21 @@ class WeakDetector(Probe):
             columns["outcomes"], self.setting.task, mean_squared_error=error, tolerance=self.tolerance
         )
         weak = weak_inputs(correct[:, fresh_looks(self.queries, self.looks)].mean(1), self.threshold)
-        weak_share = {"weak_share": share_of(weak)}
+        groups = self.setting.groups_of(ids.tolist())
+        weak_share = {"weak_share": share_of(weak, groups=groups)}
         inputs = {"inputs": Estimate(len(ids))}
         errors = {"mean_squared_error": np.array(error)} if self.setting.task == "regression" else {}
+        errors["input_shape"] = columns["shape"][0]
         try:
-            fitted = fit_detectors(columns, correct, self.threshold, self.queries, self._training, rule=self.rule)
+            fitted = fit_detectors(
+                columns, correct, self.threshold, self.queries, self._training, rule=self.rule, groups=groups
+            )
         except NothingToLearnError as nothing:
             return self.finding(summary={**weak_share, **no_detector(str(nothing)), **inputs}, arrays=errors)
         held_out = fitted.held_out(columns)
         return self.finding(
-            summary={**weak_share, **metrics_summary(held_out, weak), **inputs},
-            table=metrics_table(held_out, weak),
+            summary={**weak_share, **metrics_summary(held_out, weak, groups), **inputs},
+            table=metrics_table(held_out, weak, groups),
             arrays={**fitted.arrays(), **errors, **reliability_arrays(held_out, weak)},
         )
 
@@ -228,6 +233,7 @@ class WeakInputs(DetectorProbe):
 
     truth = False
     outputs = WEAK_INPUTS
+    by_group = ("flagged_share",)
 
     budget: int | None = None
 
@@ -250,7 +256,8 @@ class WeakInputs(DetectorProbe):
         table |= scalar_columns(rows, order)
         ranked = np.lexsort((ids, -best.score))[: self.budget]
         selected = {} if self.budget is None else {"selected": Estimate(len(ranked))}
-        flagged = share_of(best.flagged, about=f"share of the inputs flagged by {METHODS[best.method]}")
+        about, groups = f"share of the inputs flagged by {METHODS[best.method]}", self.setting.groups_of(ids.tolist())
+        flagged = share_of(best.flagged, about, groups=groups)
         return self.finding(
             summary={"flagged_share": flagged, **selected, **inputs},
             table={name: values[ranked] for name, values in table.items()},
@@ -270,6 +277,7 @@ class DetectorEvaluation(DetectorProbe):
 
     truth = True
     outputs = DETECTOR_EVALUATION
+    by_group = BY_GROUP
 
     looks: int = 50
 
@@ -291,12 +299,13 @@ class DetectorEvaluation(DetectorProbe):
         )
         fresh = fresh_looks(detector.parameters["queries"], self.looks)
         weak = weak_inputs(correct[:, fresh].mean(1), detector.parameters["threshold"])
-        weak_share, inputs = {"weak_share": share_of(weak)}, {"inputs": Estimate(len(ids))}
+        groups = self.setting.groups_of(ids)
+        weak_share, inputs = {"weak_share": share_of(weak, groups=groups)}, {"inputs": Estimate(len(ids))}
         if detector.why_none is not None:
             return self.finding(summary={**weak_share, **no_detector(detector.why_none), **inputs})
         methods = with_baselines(detector, ids, rows, order)
         return self.finding(
-            summary={**weak_share, **metrics_summary(methods, weak), **inputs},
-            table=metrics_table(methods, weak),
+            summary={**weak_share, **metrics_summary(methods, weak, groups), **inputs},
+            table=metrics_table(methods, weak, groups),
             arrays=reliability_arrays(methods, weak),
         )

@@ -69,12 +69,14 @@ def fit_detectors(
     training: DetectorTraining,
     *,
     rule: str = "quantile",
+    groups: np.ndarray | None = None,
 ) -> FittedDetectors:
     """Train all detectors that the columns allow.
 
     columns: "features" (inputs, neurons), "queries" (inputs, width), "diversity", "confidence" (inputs,).
     correct: which looks are correct, (inputs, looks + 1), the original first. DeepRobust-W learns from all looks, the
         others from those that are no queries.
+    groups: what each input belongs to, where some belong together: none is in two folds.
     """
     if len(correct) < 2 * training.folds:
         raise NothingToLearnError(
@@ -83,7 +85,7 @@ def fit_detectors(
     all_looks = correct.mean(1)
     fresh = correct[:, fresh_looks(queries, correct.shape[1] - 1)].mean(1)
     networks = {
-        name: fit_network(features, all_looks if name == "white_box" else fresh, threshold, training)
+        name: fit_network(features, all_looks if name == "white_box" else fresh, threshold, training, groups)
         for name, features in network_features(columns).items()
     }
     weak = weak_inputs(fresh, threshold)

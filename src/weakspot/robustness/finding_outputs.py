@@ -295,6 +295,13 @@ WEAK_STRIPS = Outputs(
         "id": sample_id(),
         "predictions": text("the predictions for the original and the neighbours shown, in order"),
         "correct_looks": count("correct looks among these", better="higher"),
+        **optional(
+            {
+                "looks": count("looks shown, the original among them"),
+                "neighbour_accuracy": share("share of the looks used that are correct", better="higher"),
+                "looks_used": count("looks until it was clear that the input is weak: neighbour accuracy is of these"),
+            }
+        ),
     },
     pictures="an input and its neighbours; the frame is blue where the prediction is correct, else orange",
 )
@@ -380,6 +387,7 @@ WEAK_DETECTOR = Outputs(
         "*_threshold": ArraySpec("score threshold", optional=True),
         "diversity_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
         "mean_squared_error": ArraySpec("mean squared error of the training inputs", optional=True),
+        "input_shape": ArraySpec("shape of one input", ("axes",), optional=True),
         **_RELIABILITY,
     },
     figures=_DETECTION_FIGURES,

@@ -17,7 +17,10 @@ Bools = NDArray[np.bool_]
 def neighbour_accuracy(predictions: ArrayLike, targets: ArrayLike) -> Floats:
     """Share of correct predictions among the original and its m neighbours: (correct predictions)/(m + 1).
 
-    predictions (inputs, m + 1), targets (inputs,); returns (inputs,) (Zhong et al. 2021).
+    Zhong et al. 2021; gives shape (inputs,).
+
+    predictions: shape (inputs, m + 1).
+    targets: shape (inputs,).
 
     >>> neighbour_accuracy([[3, 3, 8, 3]], [3]).tolist()
     [0.75]

@@ -14,6 +14,7 @@ from weakspot.core.stateless_random import draw_keys, uniform
 from weakspot.estimates import interval_estimate
 from weakspot.robustness.finding_outputs import METHODS
 from weakspot.statistics.calibration import brier_score, reliability
+from weakspot.statistics.clustered import auroc_deviations, effective_size, grouped_share_interval
 from weakspot.statistics.intervals import (
     Interval,
     auroc_interval,
@@ -25,6 +26,8 @@ from weakspot.statistics.ranking import auroc, average_precision, detection
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+BY_GROUP = ("weak_share", "*_f1", "f1_*", "precision_*", "recall_*", "auroc_*")
+"""What these functions take by group."""
 METRICS = ("f1", "precision", "recall", "average_precision", "auroc")
 
 
@@ -44,12 +47,17 @@ class MethodOutput:
     probability: bool = False
 
 
-def detection_metrics(output: MethodOutput, weak: Bools) -> dict[str, tuple[float, Interval]]:
+def detection_metrics(
+    output: MethodOutput, weak: Bools, groups: NDArray[np.str_] | None = None
+) -> dict[str, tuple[float, Interval]]:
     """F1, precision, recall, average precision and AUROC of one method, each with its interval; NaN where undefined.
 
     The intervals of precision and recall are Wilson's, of F1 by way of the share TP/(TP + FP + FN), of average
-    precision Boyd's, of the AUROC Hanley and McNeil's.
+    precision Boyd's, of the AUROC Hanley and McNeil's. Where inputs belong together (groups), they are those of the
+    effective numbers of inputs; of average precision there is then none.
     """
+    if groups is not None:
+        return _grouped_metrics(output, weak, groups)
     counts, positives = detection(output.flagged, weak), int(weak.sum())
     undefined = Interval(np.asarray(np.nan), np.asarray(np.nan))
     both_kinds = 0 < positives < len(weak)
@@ -64,12 +72,32 @@ def detection_metrics(output: MethodOutput, weak: Bools) -> dict[str, tuple[floa
     }
 
 
-def metrics_table(outputs: Sequence[MethodOutput], weak: Bools) -> dict[str, np.ndarray]:
+def _grouped_metrics(output: MethodOutput, weak: Bools, groups: NDArray[np.str_]) -> dict[str, tuple[float, Interval]]:
+    """The metrics with intervals that go by group."""
+    undefined = Interval(np.asarray(np.nan), np.asarray(np.nan))
+    values = {name: value for name, (value, _) in detection_metrics(output, weak).items()}
+    found, said = weak & output.flagged, output.flagged
+    shares = {"f1": said | weak, "precision": said, "recall": weak}
+    intervals = {
+        name: grouped_share_interval(found[of], groups[of]) if of.any() else undefined for name, of in shares.items()
+    }
+    low, high = intervals["f1"]
+    intervals["f1"] = Interval(2 * low / (1 + low), 2 * high / (1 + high))
+    positives = int(weak.sum())
+    if 0 < positives < len(weak):
+        part = effective_size(auroc_deviations(output.score, weak), groups) / len(weak)
+        intervals["auroc"] = auroc_interval(values["auroc"], positives * part, (len(weak) - positives) * part)
+    return {name: (value, intervals.get(name, undefined)) for name, value in values.items()}
+
+
+def metrics_table(
+    outputs: Sequence[MethodOutput], weak: Bools, groups: NDArray[np.str_] | None = None
+) -> dict[str, np.ndarray]:
     """One row per method, as columns: what it is, how many it flags, every metric with its interval, Brier score.
 
     The share of weak inputs is in the table, too: F1 depends on it, and flagging every input is no detector.
     """
-    rows = [detection_metrics(output, weak) for output in outputs]
+    rows = [detection_metrics(output, weak, groups) for output in outputs]
     columns: dict[str, np.ndarray] = {
         "method": np.array([output.method for output in outputs]),
         "about": np.array([METHODS[output.method] for output in outputs]),
@@ -87,16 +115,20 @@ def metrics_table(outputs: Sequence[MethodOutput], weak: Bools) -> dict[str, np.
     return columns
 
 
-def metrics_summary(outputs: Sequence[MethodOutput], weak: Bools) -> dict[str, Estimate]:
+def metrics_summary(
+    outputs: Sequence[MethodOutput], weak: Bools, groups: NDArray[np.str_] | None = None
+) -> dict[str, Estimate]:
     """F1 of every method with its interval, and the average precision of the detectors."""
     summary: dict[str, Estimate] = {}
     for output in outputs:
-        metrics = detection_metrics(output, weak)
+        metrics = detection_metrics(output, weak, groups)
         is_detector = output.probability or output.method == "black_box"
         for metric in ("f1", "average_precision") if is_detector else ("f1",):
             value, interval = metrics[metric]
             summary[f"{output.method}_{metric}"] = (
-                Estimate(None) if np.isnan(value) else interval_estimate(value, interval)
+                Estimate(None if np.isnan(value) else value)
+                if np.isnan(value) or np.isnan(interval.low)
+                else interval_estimate(value, interval)
             )
     return summary
 

@@ -107,7 +107,9 @@ def weak_strong_difference(values: np.ndarray, weak: Bools) -> WeakStrongDiffere
 def diversity_correlation(predictions: np.ndarray, accuracy: np.ndarray, queries: Sequence[int]) -> Floats:
     """Spearman's ρ of neighbour accuracy with λ over the original and the first m neighbours, for each m in queries.
 
-    predictions (inputs, looks + 1), the original first; NaN where one side is constant.
+    NaN where one side is constant.
+
+    predictions: shape (inputs, looks + 1), the original first.
     """
     return np.array([spearman(simpson_diversity(predictions[:, : m + 1]), accuracy) for m in queries])
 

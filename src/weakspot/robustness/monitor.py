@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from weakspot.core.errors import ConfigError, RunError, SubjectError
+from weakspot.core.errors import ConfigError, DataError, RunError, SubjectError
 from weakspot.core.finite_check import finite_rows
 from weakspot.core.run import Run
 from weakspot.core.sample_check import outside_bounds
@@ -104,6 +104,7 @@ class RuntimeMonitor:
             with self:
                 return self(inputs, ids)
         batch = torch.as_tensor(inputs)
+        self._check_shape(batch)
         on_device = batch.to(self.subject.device)
         with torch.no_grad():
             outputs, columns = self._original(on_device)
@@ -112,6 +113,14 @@ class RuntimeMonitor:
         prediction = predicted(outputs, self.subject.task, self.subject.scores).cpu().numpy()
         valid = (self._valid_inputs(on_device) & finite_rows(outputs)).cpu().numpy()
         return MonitorResult(prediction, *self._judge(columns, valid))
+
+    def _check_shape(self, inputs: Tensor) -> None:
+        expected = self.detector.finding.arrays.get("input_shape")
+        if expected is not None and list(inputs.shape[1:]) != expected.tolist():
+            raise DataError(
+                f"expected inputs of shape (inputs, {', '.join(map(str, expected.tolist()))}), got "
+                f"{tuple(inputs.shape)}: resize or crop them as the training data were"
+            )
 
     def _valid_inputs(self, inputs: Tensor) -> Tensor:
         """Which inputs an examination would accept, boolean."""
@@ -133,7 +142,7 @@ class RuntimeMonitor:
         if tap is None:
             return self.subject.forward(inputs), {}
         recorder, layout = self._tapped(inputs)
-        with recorder.recording(len(inputs)) as captured:
+        with recorder.recording(len(inputs)) as captured, recorder.watching():
             outputs = self.subject.forward(inputs)
         values = captured.channels(layout).mean.double().cpu()
         return outputs, {"features": normalised(values, self.subject.task).numpy().astype(np.float32)}

@@ -7,6 +7,8 @@ from weakspot.core.finding import Finding, Picture
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
 from weakspot.robustness import finding_outputs as declared
+from weakspot.robustness import guard_outputs
+from weakspot.robustness.corruption_outputs import COMMON_CORRUPTIONS
 from weakspot.robustness.segmentation_outputs import NEIGHBOUR_SEGMENTATION
 
 _PICTURES = 2
@@ -22,10 +24,11 @@ def worst(findings: Sequence[Finding], task: str) -> list[WorstFinding]:
 def _weakest_class(findings: Sequence[Finding], by_class: Finding) -> WorstFinding:
     rows = _rows(by_class)
     weakest = max(rows, key=lambda row: row["weak_share"])
-    interval = f"95\u00a0% interval {roughly(weakest['weak_low'])} to {roughly(weakest['weak_high'])}"
+    has_interval = weakest["weak_low"] == weakest["weak_low"]  # NaN where samples belong together
+    interval = f"95\u00a0% interval {roughly(weakest['weak_low'])} to {roughly(weakest['weak_high'])}, "
     return WorstFinding(
         title=f"Class “{weakest['class']}”: {roughly(weakest['weak_share'])} of its inputs are weak",
-        text=f"Weak: their {_TOO_OFTEN}. {interval}, {counted(weakest['inputs'], 'input')}.",
+        text=f"Weak: their {_TOO_OFTEN}. {interval if has_interval else ''}{counted(weakest['inputs'], 'input')}.",
         finding=by_class.name,
         share=weakest["weak_share"] * weakest["inputs"] / max(sum(row["inputs"] for row in rows), 1),
         pictures=_strips(findings, str(weakest["class"])),
@@ -97,7 +100,11 @@ ROOM = Room(
         "robustness.weak_detector": declared.WEAK_DETECTOR,
         "robustness.detector_evaluation": declared.DETECTOR_EVALUATION,
         "robustness.weak_inputs": declared.WEAK_INPUTS,
+        "robustness.common_corruptions": COMMON_CORRUPTIONS,
         "robustness.compared_neighbours": declared.COMPARED_NEIGHBOURS,
+        "robustness.prediction_guard": guard_outputs.PREDICTION_GUARD,
+        "robustness.guard_evaluation": guard_outputs.GUARD_EVALUATION,
+        "robustness.guarded_inputs": guard_outputs.GUARDED_INPUTS,
     },
     worst=worst,
     pages=(

@@ -160,7 +160,7 @@ class NeighbourAccuracy(NeighbourProbe):
                 "inputs": Estimate(len(weak)),
             },
             table={name: column[ranked] for name, column in table.items()},
-            arrays=worst_case_curve(in_a_row, self._known_looks),
+            arrays=worst_case_curve(in_a_row, self._known_looks, self.setting.groups_of(table["id"].tolist())),
         )
 
     def named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -6,32 +6,41 @@ from typing import Any
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.options import refuse_unknown
-from weakspot.core.probe import Probe
+from weakspot.core.probe import Probe, complete_options
 from weakspot.core.selection import read_selection
 from weakspot.core.step import Step
 from weakspot.looks import variation
 from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
+from weakspot.robustness.corruption_probes import CommonCorruptions
 from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
+from weakspot.robustness.guard_probes import GuardedInputs, GuardEvaluation, PredictionGuard
+from weakspot.robustness.metrics_promises import AIMS
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
 from weakspot.robustness.segmentation_probes import NeighbourSegmentation
 
 SHARED = ("variation", "looks", "threshold", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
-ROOM_OPTIONS = ("neighbours", "tolerance", "least_iou", "analysis", "detector", "select")
+ROOM_OPTIONS = ("neighbours", "tolerance", "least_iou", "analysis", "corruptions", "detector", "select", "guard")
 """Options of the room itself."""
+_EXAMPLES = {"detector": "{sample: 5000, layers: null}", "corruptions": "{kinds: [fog, snow], severities: [1, 3, 5]}"}
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
-    """Neighbour accuracy; on request why inputs are weak, and a detector of weak inputs.
+    """Neighbour accuracy; on request why inputs are weak, common corruptions, and a detector of weak inputs.
 
     neighbours: how neighbours may differ, such as {rotate: 30, shift: 3}.
     tolerance: for a regression: how many times the training data's mean squared error still counts as correct.
     least_iou: for a segmentation: below which mean IoU of its neighbours an input is weak; the other options are then
         those of `NeighbourSegmentation`, and neighbours move nothing.
     analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
+    corruptions: true, or options of `CommonCorruptions`: errors under the common corruptions, by severity and class.
     detector: true, or options of `WeakDetector`: train a detector on the training data, evaluate it on the test data.
     select: {from: SPLIT, budget: N}: list the inputs of a split without labels, such as "pool", that the detector takes
         for the weakest; without a budget all of them.
+    guard: {from: SPLIT, false_alarms: 0.05}: fit a guard of single predictions on labelled data, by default
+        "validation", and judge it on the test data; `recall`, `precision` or `risk` in place of `false_alarms`.
+        `inputs: SPLIT` uses it on inputs without labels, `time` orders them by a column of their metadata. All other
+        entries are options of `PredictionGuard`.
     All other options are those of `NeighbourAccuracy`.
 
     >>> [step.probe.__name__ for step in steps({"neighbours": {"rotate": 10}, "detector": True})]
@@ -44,13 +53,16 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     if "neighbours" in accuracy_options:
         accuracy_options["variation"] = variation(accuracy_options.pop("neighbours"))
     analysis, detector = accuracy_options.pop("analysis", False), accuracy_options.pop("detector", False)
-    select = accuracy_options.pop("select", None)
+    corruptions = accuracy_options.pop("corruptions", False)
+    select, guard = accuracy_options.pop("select", None), accuracy_options.pop("guard", None)
     probe = NeighbourTolerance if "tolerance" in accuracy_options else NeighbourAccuracy
     accuracy = Step.of(probe, **accuracy_options)
     shared = {name: accuracy.options[name] for name in SHARED}
     asked = [accuracy]
     if analysis:
         asked += _analysis_steps(accuracy, shared)
+    if corruptions:
+        asked.append(Step.of(CommonCorruptions, **_options_of("corruptions", corruptions, CommonCorruptions)))
     if detector or select is not None:
         trained = Step.of(WeakDetector, **_detector_options(detector, shared, accuracy_options))
         if detector:
@@ -58,6 +70,28 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         if select is not None:
             selection = read_selection(select, of="robustness")
             asked.append(_detector_step(WeakInputs, selection.split, trained, budget=selection.budget))
+    return [*asked, *(_guard_steps(guard) if guard else [])]
+
+
+def _guard_steps(value: Any) -> list[Step]:
+    """The guard judged on the test data, and used on inputs without labels where they are named."""
+    if value is not True and not isinstance(value, Mapping):
+        raise ConfigError(f"guard is {value!r}: expected true, or options such as {{from: validation, recall: 0.9}}")
+    options = {} if value is True else dict(value)
+    _check_known(options, PredictionGuard, of="guard", beside=("from", "inputs", "time", "alarm_rate", *AIMS))
+    split, watched = options.pop("from", PredictionGuard.split), options.pop("inputs", None)
+    watching = {name: options.pop(name) for name in ("time", "alarm_rate") if name in options}
+    aims = [name for name in AIMS if name in options]
+    if len(aims) > 1:
+        raise ConfigError(f"guard has {' and '.join(aims)}: its threshold is chosen by one of them")
+    chosen = {"aim": aims[0], "value": options.pop(aims[0])} if aims else {}
+    fitted = Step.of(PredictionGuard, split=split, **chosen, **options)
+    asked = [Step(GuardEvaluation, {"training": {}}, "test", {"guard": fitted})]
+    if watched is None and watching:
+        raise ConfigError(f"guard has {', '.join(watching)}, which is about the inputs that it is used on: add inputs")
+    if watched is not None:
+        given = complete_options(GuardedInputs, {"training": {}, **watching})
+        asked.append(Step(GuardedInputs, given, watched, {"guard": fitted}))
     return asked
 
 
@@ -82,14 +116,20 @@ def _analysis_steps(accuracy: Step, shared: Mapping[str, Any]) -> list[Step]:
 
 
 def _detector_options(value: Any, shared: Mapping[str, Any], accuracy_options: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(value, bool | Mapping):
-        raise ConfigError(f"detector is {value!r}: expected true, or options such as {{sample: 5000, layers: null}}")
-    options = value if isinstance(value, Mapping) else {}
-    _check_known(options, WeakDetector, of="detector")
+    options = _options_of("detector", value, WeakDetector)
     of_regression = (
         {"tolerance": accuracy_options["tolerance"], "queries": 0} if "tolerance" in accuracy_options else {}
     )
     return {**shared, **of_regression, **options}
+
+
+def _options_of(name: str, value: Any, probe: type[Probe]) -> dict[str, Any]:
+    """What true, or a mapping of options, asks of a probe."""
+    if not isinstance(value, bool | Mapping):
+        raise ConfigError(f"{name} is {value!r}: expected true, or options such as {_EXAMPLES[name]}")
+    options = dict(value) if isinstance(value, Mapping) else {}
+    _check_known(options, probe, of=name)
+    return options
 
 
 def _check_known(options: Mapping[str, Any], probe: type[Probe], *, of: str, beside: Collection[str] = ()) -> None:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from weakspot.core.finding import Estimate
 from weakspot.estimates import share_of
 from weakspot.statistics import wilson_interval
+from weakspot.statistics.clustered import grouped_share_interval
 from weakspot.statistics.sequential import StoppingRule
 
 
@@ -36,11 +37,19 @@ def worst_case_summary(in_all: NDArray[np.bool_], looks: int) -> dict[str, Estim
     return {"worst_case_accuracy": share_of(in_all), "worst_of": Estimate(looks)}
 
 
-def worst_case_curve(in_a_row: NDArray[np.int64], known: int) -> dict[str, np.ndarray]:
-    """The share of the inputs that are predicted correctly in all of the first k looks, for every k that is known."""
+def worst_case_curve(
+    in_a_row: NDArray[np.int64], known: int, groups: NDArray[np.str_] | None = None
+) -> dict[str, np.ndarray]:
+    """The share of the inputs that are predicted correctly in all of the first k looks, for every k that is known.
+
+    groups: what each input belongs to, where some belong together; intervals then go by group.
+    """
     looks = np.arange(1, known + 1)
     correct = (in_a_row[:, None] >= looks).sum(0)
-    low, high = wilson_interval(correct, len(in_a_row))
+    if groups is None:
+        low, high = wilson_interval(correct, len(in_a_row))
+    else:
+        low, high = np.transpose([grouped_share_interval(in_a_row >= k, groups) for k in looks])
     return {
         "worst_case_looks": looks,
         "worst_case": correct / len(in_a_row),

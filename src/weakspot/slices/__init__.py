@@ -10,11 +10,15 @@ from weakspot.slices.confirmation import (
     holm,
 )
 from weakspot.slices.contrast import TraitContrast, contrasts
-from weakspot.slices.search import SliceSearch, expected_errors, find_rules, likelihood_gain
+from weakspot.slices.gains import expected_errors, likelihood_gain
+from weakspot.slices.labels import doubtful_labels
+from weakspot.slices.regions import ErrorRegion, View, error_regions
+from weakspot.slices.search import SliceSearch, find_rules
 from weakspot.slices.study import ErrorRate, ErrorSlice, SliceData, ranked_slices
 
 __all__ = [
     "ErrorRate",
+    "ErrorRegion",
     "ErrorSlice",
     "SliceCondition",
     "SliceData",
@@ -22,9 +26,12 @@ __all__ = [
     "SliceSearch",
     "Trait",
     "TraitContrast",
+    "View",
     "candidate_conditions",
     "chance_corrected_agreement",
     "contrasts",
+    "doubtful_labels",
+    "error_regions",
     "excess_p_value",
     "expected_errors",
     "find_rules",

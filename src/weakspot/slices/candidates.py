@@ -58,7 +58,8 @@ def _conditions(trait: Trait, column: NDArray[np.generic]) -> Iterator[SliceCond
         return
     yield from _one_ended(trait, _edges(finite, QUANTILES))
     yield from _two_ended(trait, _edges(finite, TENTHS))
-    yield from _far(trait, finite)
+    if trait.source != "image":  # both ends of a measure are two things: blurred and noisy, dark and bright
+        yield from _far(trait, finite)
 
 
 def _edges(finite: Floats, quantiles: Sequence[float]) -> Floats:

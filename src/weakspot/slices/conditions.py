@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from weakspot.core.errors import DataError
 
 Flags = NDArray[np.bool_]
-TraitSource = Literal["metadata", "image", "class", "prediction"]
-"""Where a trait is from: what came with the data, the image's pixels, its label, or the model's prediction."""
+TraitSource = Literal["metadata", "image", "class", "prediction", "features"]
+"""Where a trait is from: the data, the image's pixels, its label, the model's prediction, or what its layers show."""
 
 
 @dataclass(frozen=True)
 class Trait:
     """What is known of each input under one name.
 
-    column: one number or text per input; not a number, or empty text, where unknown. period: of numbers that go
-    round, such as 360 for angles. low, high: a plain word for small and for large values, as "dark" and "bright".
+    column: one number or text per input; not a number, or empty text, where unknown.
+    period: of numbers that go round, such as 360 for angles.
+    low, high: a plain word for small and for large values, as "dark" and "bright".
     """
 
     name: str
@@ -41,8 +42,10 @@ class Trait:
 class SliceCondition:
     """One condition on one trait.
 
-    value: the trait equals it. low, high: otherwise, low ≤ trait < high, with one end or both; with `period` the range
-    goes round from low to high. outside: the trait is known and not in that range. word: a plain word for it.
+    value: the trait equals it.
+    low, high: otherwise, low ≤ trait < high, with one end or both; with `period` the range goes round from low to high.
+    outside: the trait is known and not in that range.
+    word: a plain word for it.
 
     >>> dark = SliceCondition("brightness", high=0.21, word="dark")
     >>> dark.holds(np.array([0.1, 0.5, np.nan])).tolist(), dark.text

@@ -9,7 +9,7 @@ from scipy.special import stdtr
 from scipy.stats import hypergeom
 
 from weakspot.slices.conditions import Flags
-from weakspot.slices.search import expected_errors
+from weakspot.slices.gains import expected_errors
 
 Floats = NDArray[np.float64]
 

@@ -5,20 +5,23 @@ and Boehm 2021, `sagadeeva2021`). The score is the likelihood ratio of the scan 
 `kulldorff1997`), against the error rate of each stratum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from weakspot.core.errors import ConfigError
 from weakspot.slices.candidates import candidate_conditions, naming_costs
 from weakspot.slices.conditions import Flags, SliceCondition, SliceRule, Trait
+from weakspot.slices.gains import expected_errors, likelihood_gain
 
 Floats = NDArray[np.float64]
 FURTHER = 1.5
 """How much dearer each condition after the first is than its name."""
+REGION = 0.5
+"""How much a nat of a region of the model's features is worth: a rule that can be read is preferred."""
 _BLOCK = 256
 """So many conditions are compared with the beam at once."""
 
@@ -27,11 +30,13 @@ _BLOCK = 256
 class SliceSearch:
     """How rules are searched for.
 
-    depth: conditions in a rule at most. beam: rules that are extended at each depth. smallest: inputs that a rule must
-    hold for, and that must be left. most: rules at most.
+    depth: conditions in a rule at most.
+    beam: rules that are extended at each depth.
+    smallest: inputs that a rule must hold for, and that must be left.
+    most: rules at most.
     """
 
-    depth: int = 3
+    depth: int = 2
     beam: int = 30
     smallest: int = 10
     most: int = 10
@@ -44,57 +49,65 @@ class SliceSearch:
             )
 
 
-def likelihood_gain(size: Floats, errors: Floats, expected: Floats, total: int, total_errors: float) -> Floats:
-    """How much likelier the errors are with a rate of their own inside and outside a slice, in nats; 0 without excess.
-
-    e·log(e/E) + (n−e)·log((n−e)/(n−E)) for the inside, and the same for the outside, with n inputs, e errors and E
-    errors expected at the rates of the strata. Of one stratum it is the scan statistic of Kulldorff (1997).
-
-    >>> likelihood_gain(np.array([10.0, 10.0]), np.array([9.0, 1.0]), np.array([2.0, 2.0]), 50, 10.0).round(2).tolist()
-    [17.09, 0.0]
-    """
-    inside = _part(size, errors, expected)
-    outside = _part(total - size, total_errors - errors, total_errors - expected)
-    return np.where(errors > expected, np.maximum(inside + outside, 0.0), 0.0)
-
-
-def _part(size: Floats, errors: Floats, expected: Floats) -> Floats:
-    right, usual = size - errors, size - expected
-    tiny = 1e-12
-    first = xlogy(errors, np.maximum(errors, tiny) / np.maximum(expected, tiny))
-    return np.asarray(first + xlogy(right, np.maximum(right, tiny) / np.maximum(usual, tiny)))
-
-
 def find_rules(
-    traits: Sequence[Trait], wrong: Flags, *, strata: NDArray[np.int64] | None = None, search: SliceSearch | None = None
+    traits: Sequence[Trait],
+    wrong: Flags,
+    *,
+    strata: NDArray[np.int64] | None = None,
+    search: SliceSearch | None = None,
+    regions: Sequence[SliceCondition] = (),
 ) -> list[SliceRule]:
     """Rules that hold for more errors than elsewhere, the clearest first, each beyond those before it.
 
-    traits: what is known of each input. wrong: whether it is an error. strata: a number per input, such as its class:
-    a rule without a trait of source "class" or "prediction" is compared with inputs of the same stratum, so that a
-    trait that only goes with a hard class is not taken for its reason.
+    traits: what is known of each input.
+    wrong: whether it is an error.
+    strata: a number per input, such as its class: a rule without a trait of source "class" or "prediction" is compared
+        with inputs of the same stratum, so that a trait that only goes with a hard class is not taken for its reason.
 
     A rule is taken while its gain in nats exceeds what it costs to name its conditions among all candidates. The inputs
     that it holds for are then set aside, and the next rule is found among the others.
+
+    regions: conditions on traits of source "features", each a candidate by itself, of which a nat is worth `REGION`.
     """
     settings = search or SliceSearch()
     left = np.ones(len(wrong), dtype=bool)
     rules: list[SliceRule] = []
-    conditions = candidate_conditions(traits, left, settings.smallest) if len(wrong) else []
+    plain = [trait for trait in traits if trait.source != "features"]
+    conditions = candidate_conditions(plain, left, settings.smallest) if len(wrong) else []
     columns = {trait.name: trait.column for trait in traits}
-    masks = np.array([each.holds(columns[each.trait]) for each in conditions], dtype=bool)
+    masks, areas = _masks(conditions, columns, len(wrong)), _masks(regions, columns, len(wrong))
     measured = {trait.name for trait in traits if trait.source == "image"}
     apart = {trait.name for trait in traits if trait.source in ("class", "prediction")}
-    while conditions and len(rules) < settings.most:
-        stage = _Stage(
-            conditions, masks[:, left], wrong[left], None if strata is None else strata[left], apart, measured
-        )
-        rule = stage.best(settings)
+    while (conditions or regions) and len(rules) < settings.most and wrong[left].any():
+        own = None if strata is None else strata[left]
+        stage = _Stage(conditions, masks[:, left], wrong[left], own, apart, measured)
+        rule, worth = stage.best(settings) if conditions else (None, 0.0)
+        region, region_worth = _best_region(areas[:, left], wrong[left], own, settings.smallest)
+        if region_worth > worth:
+            rule = SliceRule((regions[region],))
         if rule is None:
             break
         rules.append(rule)
         left &= ~rule.holds(columns)
     return rules
+
+
+def _masks(conditions: Sequence[SliceCondition], columns: Mapping[str, NDArray[Any]], count: int) -> Flags:
+    """Which inputs each condition holds for, (conditions, inputs)."""
+    masks = [each.holds(columns[each.trait]) for each in conditions]
+    return np.array(masks, dtype=bool).reshape(len(conditions), count)
+
+
+def _best_region(masks: Flags, wrong: Flags, strata: NDArray[np.int64] | None, smallest: int) -> tuple[int, float]:
+    """The region that is worth most, and its worth; 0 where no gain exceeds the cost of naming one of them."""
+    if not len(masks):
+        return 0, 0.0
+    flags = masks.astype(np.float64)
+    size, errors, expected = (flags.sum(1), flags @ wrong, flags @ expected_errors(wrong, strata))
+    gain = np.round(likelihood_gain(size, errors, expected, len(wrong), float(wrong.sum())), 9)
+    gain = np.where((size >= smallest) & (len(wrong) - size >= smallest), gain, 0.0)
+    best = int(gain.argmax())
+    return best, max(REGION * (float(gain[best]) - float(np.log(4 * len(masks)))), 0.0)
 
 
 @dataclass(frozen=True)
@@ -129,10 +142,8 @@ class _Stage:
         names = sorted({each.trait for each in conditions})
         self.trait = np.array([names.index(each.trait) for each in conditions], dtype=np.int64)
 
-    def best(self, search: SliceSearch) -> SliceRule | None:
-        """The rule that is worth most; none where no gain exceeds its cost."""
-        if not self.wrong.sum():
-            return None
+    def best(self, search: SliceSearch) -> tuple[SliceRule | None, float]:
+        """The rule that is worth most, and its worth; none where no gain exceeds its cost."""
         winner: tuple[int, ...] = ()
         worth, level = 0.0, self._first(search)
         for depth in range(1, search.depth + 1):
@@ -140,7 +151,7 @@ class _Stage:
                 winner, worth = level.members[int(level.worth.argmax())], float(level.worth.max())
             if depth < search.depth and level.members:
                 level = self._extended(level, search)
-        return SliceRule(tuple(self.conditions[each] for each in winner)) if winner else None
+        return (SliceRule(tuple(self.conditions[each] for each in winner)) if winner else None), worth
 
     def _first(self, search: SliceSearch) -> _Level:
         every = np.ones((1, len(self.wrong)), dtype=bool)
@@ -186,16 +197,3 @@ def _top(worth: Floats, count: int) -> NDArray[np.int64]:
     """The places of the largest values, the largest first, the first of equal ones; without those that can't be."""
     order = np.argsort(-worth, kind="stable")[:count]
     return np.asarray(order[np.isfinite(worth[order])])
-
-
-def expected_errors(wrong: Flags, strata: NDArray[np.int64] | None) -> Floats:
-    """For each input the error rate of its stratum.
-
-    >>> expected_errors(np.array([True, False, True]), np.array([0, 0, 1])).tolist()
-    [0.5, 0.5, 1.0]
-    """
-    if strata is None:
-        return np.full(len(wrong), wrong.mean() if len(wrong) else 0.0)
-    numbers = np.unique(strata, return_inverse=True)[1]
-    counts = np.bincount(numbers)
-    return np.asarray((np.bincount(numbers, wrong) / counts)[numbers])

@@ -8,6 +8,7 @@ from weakspot.statistics.effects import (
     kruskal_wallis,
     pairwise_cohens_d,
 )
+from weakspot.statistics.groups import value_groups
 from weakspot.statistics.intervals import (
     Interval,
     auroc_interval,
@@ -32,6 +33,7 @@ from weakspot.statistics.ranking import (
     spearman,
 )
 from weakspot.statistics.rarefaction import UnseenTargets, expected_coverage, unseen_targets
+from weakspot.statistics.stratified import stratified_share
 
 __all__ = [
     "EFFECT_SIZES",
@@ -60,6 +62,8 @@ __all__ = [
     "percentile_interval",
     "resampled_counts",
     "spearman",
+    "stratified_share",
     "unseen_targets",
+    "value_groups",
     "wilson_interval",
 ]

@@ -33,12 +33,9 @@ def cohens_d(first: ArrayLike, second: ArrayLike) -> float:
 def pairwise_cohens_d(values: ArrayLike, groups: ArrayLike) -> Floats:
     """Cohen's d between every two groups, from their moments alone.
 
-    Args:
-        values: one value per input.
-        groups: number of the group of each input, 0 … k−1.
-
-    Returns:
-        k × k, d[a, b] = (mean_a − mean_b)/s_ab; NaN where a pair has fewer than three values or a group has none.
+    values: one value per input.
+    groups: number of the group of each input, 0 … k−1.
+    returns: k × k, d[a, b] = (mean_a − mean_b)/s_ab; NaN where a pair has fewer than three values or a group has none.
     """
     values, groups = _checked_groups(values, groups)
     sizes = np.bincount(groups).astype(np.float64)

@@ -98,12 +98,11 @@ def bootstrap_interval(
 ) -> Interval:
     """Percentile interval of a statistic over resampled inputs (Efron 1979, `efron1979`).
 
-    Args:
-        statistic: value (a number or an array) of the inputs with the given positions, drawn with replacement.
-        size: number of inputs; positions run from 0 to size − 1.
-        seed: of the draws; the same seed gives the same interval.
-        replicates: how often to draw.
-        confidence: share of the replicates inside the interval.
+    statistic: value (a number or an array) of the inputs with the given positions, drawn with replacement.
+    size: number of inputs; positions run from 0 to size − 1.
+    seed: of the draws; the same seed gives the same interval.
+    replicates: how often to draw.
+    confidence: share of the replicates inside the interval.
 
     >>> heights = np.array([1.6, 1.7, 1.8, 1.9])
     >>> low, high = bootstrap_interval(lambda drawn: heights[drawn].mean(), 4, seed=0)
@@ -169,7 +168,7 @@ def too_few_to_resample(count: int, what: str) -> str:
     return "" if count >= LEAST_RESAMPLED else f"no interval: it takes {LEAST_RESAMPLED} {what}, here are {count}"
 
 
-def auroc_interval(area: float, positives: int, negatives: int, *, confidence: float = 0.95) -> Interval:
+def auroc_interval(area: float, positives: float, negatives: float, *, confidence: float = 0.95) -> Interval:
     """Interval of the area under a ROC curve (Hanley and McNeil 1982, `hanley1982`).
 
     se² = (A(1−A) + (n₁−1)(Q₁−A²) + (n₀−1)(Q₂−A²))/(n₁·n₀) with Q₁ = A/(2−A), Q₂ = 2A²/(1+A). At 0 and 1 that would be
@@ -182,11 +181,13 @@ def auroc_interval(area: float, positives: int, negatives: int, *, confidence: f
     >>> round(float(low), 2), float(high)
     (0.44, 1.0)
     """
-    if positives < 1 or negatives < 1:
+    if positives <= 0 or negatives <= 0:
         raise DataError(f"expected some of both kinds, got {positives} and {negatives}; there is no area.")
     inside = _off_the_ends(area, min(positives, negatives))
     square, above, below = inside**2, inside / (2 - inside), 2 * inside**2 / (1 + inside)
-    variance = inside * (1 - inside) + (positives - 1) * (above - square) + (negatives - 1) * (below - square)
+    variance = (
+        inside * (1 - inside) + max(positives - 1, 0) * (above - square) + max(negatives - 1, 0) * (below - square)
+    )
     spread = normal_quantile(confidence) * np.sqrt(max(variance, 0.0) / (positives * negatives))
     return Interval(np.asarray(max(area - spread, 0.0)), np.asarray(min(area + spread, 1.0)))
 
@@ -228,7 +229,7 @@ def average_precision_interval(area: float, positives: int, *, confidence: float
     return Interval(np.asarray(min(low, area)), np.asarray(max(high, area)))
 
 
-def _off_the_ends(area: float, number: int) -> float:
+def _off_the_ends(area: float, number: float) -> float:
     """The area, half an entry of so many away from 0 and 1, where formulas see no chance at work."""
     edge = 0.5 / (number + 1)
     return min(max(area, edge), 1 - edge)

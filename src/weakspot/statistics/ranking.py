@@ -1,4 +1,4 @@
-"""How well a score ranks, and a report finds, what is truly there."""
+"""How well a score ranks the true entries, and how well a report finds them."""
 
 from __future__ import annotations
 

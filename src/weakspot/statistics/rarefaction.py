@@ -30,14 +30,11 @@ def expected_coverage(
     The ratio is the product of 1 − n/(N−i) over i < c. Its logarithm is a sum of terms of one sign, so that, unlike a
     difference of log-gammas, nothing cancels: the relative error stays near 1e-13 for millions of inputs.
 
-    Args:
-        counts: inputs that reached each target, any shape; zeros belong to targets never reached.
-        inputs: N, the number of inputs behind the counts.
-        sizes: n, the subset sizes, each between 0 and N; any shape.
-        targets: how many there are, where `counts` leaves out those never reached; by default as many as counts.
-
-    Returns:
-        The expected coverage of each size, in the shape of `sizes`.
+    counts: inputs that reached each target, any shape; zeros belong to targets never reached.
+    inputs: N, the number of inputs behind the counts.
+    sizes: n, the subset sizes, each between 0 and N; any shape.
+    targets: how many there are, where `counts` leaves out those never reached; by default as many as counts.
+    returns: the expected coverage of each size, in the shape of `sizes`.
 
     >>> expected_coverage([1, 0], inputs=2, sizes=[0, 1, 2])  # one of two targets, reached by one of two inputs
     array([0.  , 0.25, 0.5 ])
@@ -99,11 +96,10 @@ def unseen_targets(
     seen) are capped at the number of targets left to reach: a network has only so many. Where fewer
     than two inputs leave some, nothing is known of them: NaN.
 
-    Args:
-        counts: inputs that reached each target, any shape; zeros belong to targets never reached.
-        inputs: N, the number of inputs behind the counts.
-        confidence: of the interval.
-        targets: how many there are, where `counts` leaves out those never reached; by default as many as counts.
+    counts: inputs that reached each target, any shape; zeros belong to targets never reached.
+    inputs: N, the number of inputs behind the counts.
+    confidence: of the interval.
+    targets: how many there are, where `counts` leaves out those never reached; by default as many as counts.
 
     >>> estimate = unseen_targets([1, 1, 1, 1, 2, 2, 5] + [0] * 20, inputs=10)
     >>> estimate.seen, round(estimate.unseen, 2)  # 0.9 · 4² / (2·2)

@@ -1,4 +1,4 @@
-"""The web app: what it serves, and the guard before it."""
+"""The web app: its routes, and the checks that every request passes first."""
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -31,7 +31,8 @@ ROUTERS = (
 def create_app(runs: Sequence[str | Path | Run], *, token: str, hosts: Iterable[str]) -> FastAPI:
     """The viewer of one Run, or of two side by side.
 
-    token: what a browser must know. hosts: what may stand in the header Host, as `127.0.0.1:8765`.
+    token: what a browser must know.
+    hosts: what may stand in the header Host, as `127.0.0.1:8765`.
     """
     app = FastAPI(
         title="weakspot viewer", version=__version__, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json"

@@ -22,7 +22,9 @@ class SampleColumn:
     """A value for each sample, in the order of the samples.
 
     numbers: float64, NaN where there is none. Of a text it is the place in `texts`, by which it is also sorted; of a
-    flag 0 or 1. whole: shown without decimals. several: each text is a set of labels, joined by + or ;.
+        flag 0 or 1.
+    whole: shown without decimals.
+    several: each text is a set of labels, joined by + or ;.
     """
 
     name: str

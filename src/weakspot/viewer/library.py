@@ -1,4 +1,4 @@
-"""The Runs that are shown, and how a request comes by its own."""
+"""The Runs that are shown, and which of them a request means."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -28,7 +28,7 @@ class NotThereError(RunError):
 
 
 class RunReader:
-    """A Run as its manifest is at one moment: what is damaged is told, and does not stop the rest.
+    """A Run as its manifest is at one moment: what is damaged is reported, and the rest can be read.
 
     A Finding counts as it stands in the manifest: one whose index has another digest is being replaced, or damaged.
     """
@@ -65,7 +65,7 @@ class RunReader:
 
     @property
     def stale(self) -> bool:
-        """Whether something was damaged some time ago, so that it is worth looking whether it still is."""
+        """Whether something was found damaged some time ago, so that it should be read again."""
         return self._troubled is not None and time.monotonic() - self._troubled > _TRUSTED
 
     def lasting(self, digests: Mapping[str, str]) -> dict[Hashable, Any]:
@@ -137,7 +137,7 @@ class RunReader:
 
 
 class WatchedRun:
-    """A Run that an examination may be writing to: whoever asks gets it as it is now, and keeps it so."""
+    """A Run that an examination may be writing to: every request gets a view of it that no longer changes."""
 
     def __init__(self, run: Run):
         self.run = run

@@ -1,4 +1,4 @@
-"""What goes back to the browser: JSON without NaN, pictures that may be kept for good, and errors as sentences."""
+"""Responses: JSON without NaN, pictures that the browser may cache, and errors as sentences."""
 
 import json
 import math
@@ -93,12 +93,12 @@ def finite(value: Any) -> Any:
 
 
 def picture(content: bytes, *, kind: str = "png", versioned: bool = True) -> Response:
-    """A picture; one whose address names its version is kept by the browser for good."""
+    """A picture; the browser caches it without limit if its address names its version."""
     return Response(content, headers=FOR_GOOD if versioned else NO_STORE, media_type=f"image/{kind}")
 
 
 def add_error_answers(app: FastAPI) -> None:
-    """Every error as `{"error": sentence}`; what is nobody's fault but ours goes to the terminal, with its place."""
+    """Every error as `{"error": sentence}`; a defect of weakspot also goes to the terminal, with its traceback."""
     app.add_exception_handler(WeakspotError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)

@@ -47,8 +47,8 @@ class Guard:
     """Lets through what may pass, answers the rest itself, and adds the headers to every answer.
 
     token: what a browser must know, and a program sends as `Authorization: Bearer TOKEN`. A browser that knows it gets
-    a cookie of another value: cookies go to every port of a machine. hosts: what may stand in the header Host, as
-    `127.0.0.1:8765`.
+        a cookie of another value: cookies go to every port of a machine.
+    hosts: what may stand in the header Host, as `127.0.0.1:8765`.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: frozenset[str]):

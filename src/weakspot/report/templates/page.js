@@ -37,14 +37,35 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-// A number leads to how it was computed, which is folded away: open it, also in browsers that would not.
+// What a link leads to may be folded away: open all it lies in, and a Finding itself.
 const unfold = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const folded = target && target.closest("details");
-  if (folded && !folded.open) {
-    folded.open = true;
-    target.scrollIntoView();
-  }
+  if (!target) return;
+  const around = [];
+  for (let folded = target.closest("details"); folded; folded = folded.parentElement.closest("details")) around.push(folded);
+  const own = target.matches("article") ? [target.querySelector(":scope > details")] : [];
+  const closed = [...around, ...own].filter((folded) => folded && !folded.open);
+  for (const folded of closed) folded.open = true;
+  if (closed.length) target.scrollIntoView();
 };
 addEventListener("hashchange", unfold);
 unfold();
+
+// One button for all results: a page is printed as it is unfolded.
+const results = [...document.querySelectorAll(".finding > details")];
+const overview = document.getElementById("overview");
+if (results.length && overview) {
+  const all = document.createElement("button");
+  all.type = "button";
+  all.className = "unfold";
+  const name = () => {
+    all.textContent = results.every((one) => one.open) ? "Fold all results" : "Unfold all results";
+  };
+  all.addEventListener("click", () => {
+    const open = !results.every((one) => one.open);
+    for (const one of results) one.open = open;
+    name();
+  });
+  name();
+  overview.append(all);
+}

@@ -33,8 +33,8 @@ async function answered(path, parameters, options) {
     throw new ApiError("weakspot does not answer: is `weakspot view` still running?", 0);
   }
   if (response.ok) return response;
-  const told = await response.json().catch(() => ({}));
-  throw new ApiError(told.error ?? `${path}: HTTP status ${response.status} instead of data`, response.status);
+  const problem = await response.json().catch(() => ({}));
+  throw new ApiError(problem.error ?? `${path}: HTTP status ${response.status} instead of data`, response.status);
 }
 
 let waiting = 0;

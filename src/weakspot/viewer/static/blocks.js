@@ -1,7 +1,7 @@
 // A long list, read in blocks as they come into view: those wanted first, a few ahead, the oldest forgotten.
 
 export class Blocks {
-  /** `load(first, end, signal)` gives what belongs to these indices; `arrived(first, end)` is told when it is there. */
+  /** `load(first, end, signal)` gives what belongs to these indices; `arrived(first, end)` is called when it is there. */
   constructor({ count, load, arrived, failed = () => {}, size = 64, keep = 48 }) {
     Object.assign(this, { count, load, arrived, failed, size, keep });
     this.kept = new Map();

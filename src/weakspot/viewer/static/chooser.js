@@ -3,7 +3,7 @@
 import { element, fill } from "./dom.js";
 
 export class Chooser {
-  /** `describe(item)` gives what stands in an entry; `chosen(index)` is told the choice. */
+  /** `describe(item)` gives what stands in an entry; `chosen(index)` is called with the choice. */
   constructor({ label, describe, chosen }) {
     Object.assign(this, { describe, chosen, at: -1 });
     this.list = element("ul", { class: "list" });

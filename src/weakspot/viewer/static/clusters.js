@@ -27,13 +27,13 @@ const grid = new Grid({
 const heat = button("Heat maps", () => warm(!state.values.heat), { key: "h", "aria-pressed": "false" });
 const play = button("Animate", () => animate(!state.values.play), { key: "g", "aria-pressed": "false" });
 const title = element("h2", {}, "Clusters");
-const told = element("div", { class: "told", tabindex: 0, role: "group", "aria-label": "About the cluster" });
+const factsOfCluster = element("div", { class: "cluster-facts", tabindex: 0, role: "group", "aria-label": "About the cluster" });
 const samples = element("a", {}, "In the grid of samples ", element("kbd", {}, "s"));
 const moving = element("img", { class: "moving", alt: "The members one after another" });
 
 page().append(element("h1", { class: "unseen" }, "Root causes"), element("div", { class: "surface" }, chooser.node,
   element("section", { class: "main", "aria-label": "The cluster" },
-    element("div", { class: "bar" }, title, heat, play, samples), told, element("div", { class: "beside" }, moving, grid.node))));
+    element("div", { class: "bar" }, title, heat, play, samples), factsOfCluster, element("div", { class: "beside" }, moving, grid.node))));
 
 function describe(cluster) {
   return [
@@ -49,7 +49,7 @@ async function load() {
   const wanted = about.clusters.findIndex(({ cluster }) => cluster === state.values.cluster);
   if (!about.clusters.length) {
     title.textContent = "There is no cluster: the model made no errors, or none alike.";
-    for (const part of [heat, play, samples, told, moving, grid.node]) part.hidden = true;
+    for (const part of [heat, play, samples, factsOfCluster, moving, grid.node]) part.hidden = true;
   }
   chooser.show(about.clusters, Math.max(0, wanted));
 }
@@ -78,9 +78,9 @@ function tell(cluster) {
   title.textContent = `Cluster ${cluster.cluster}`;
   samples.hidden = !about.split;
   samples.href = link("samples", { split: about.split, filter: [`cluster:is:${cluster.cluster}`] });
-  fill(told, facts([
+  fill(factsOfCluster, facts([
     ["Images", `${number(cluster.images)}, ${percent(cluster.share)} of the errors`],
-    cluster.low !== undefined && ["Interval of that share", interval(cluster.low, cluster.high)],
+    cluster.low !== undefined && ["Interval of that share", interval(cluster.low, cluster.high, percent)],
     cluster.stability !== undefined && ["Stability", `${number(cluster.stability)}${cluster.stable === false ? ", not stable" : ""}`],
     ["Errors", cluster.errors || "–"], ["Shared", cluster.shared || "nothing found"],
   ]));

@@ -23,7 +23,7 @@ const OUTCOMES = {
 const SIDES = ["before", "after"];
 const state = urlState({ split: "", outcome: [], search: "", sort: "", at: 0 });
 const newest = latest();
-let told; // what the server says of both Runs
+let response; // what the server says of both Runs
 let blocks;
 let overlay;
 
@@ -61,45 +61,45 @@ async function load() {
 }
 
 function show(found, query) {
-  told = { ...found, places: placesOf(found.columns) };
+  response = { ...found, places: placesOf(found.columns) };
   blocks?.stop();
-  blocks = new Blocks({ count: told.matching, load: (first, end, signal) => block(query, first, end, signal), arrived, failed: complain });
-  fill(runs, element("strong", {}, told.runs[0]), " before, ", element("strong", {}, told.runs[1]), " after");
-  fill(kinds, Object.entries(OUTCOMES).filter(([name]) => told.outcomes[name]).map(([name, words]) => kind(name, words)));
+  blocks = new Blocks({ count: response.matching, load: (first, end, signal) => block(query, first, end, signal), arrived, failed: complain });
+  fill(runs, element("strong", {}, response.runs[0]), " before, ", element("strong", {}, response.runs[1]), " after");
+  fill(kinds, Object.entries(OUTCOMES).filter(([name]) => response.outcomes[name]).map(([name, words]) => kind(name, words)));
   offerOrders();
   if (document.activeElement !== search) search.value = state.values.search;
-  count.textContent = `${number(told.matching)} of ${counted(told.total, "sample")} in both`;
-  grid.shape({ width: 100, height: tallFor(told.pictures[side()], 4) });
-  grid.show(told.matching, state.values.at);
+  count.textContent = `${number(response.matching)} of ${counted(response.total, "sample")} in both`;
+  grid.shape({ width: 100, height: tallFor(response.pictures[side()], 4) });
+  grid.show(response.matching, state.values.at);
   fill(panel);
-  panel.hidden = !told.matching;
+  panel.hidden = !response.matching;
 }
 
 function kind(name, [sign, word, meaning]) {
   const on = state.values.outcome.includes(name);
   const others = state.values.outcome.filter((other) => other !== name);
   const toggle = () => asked({ outcome: on ? others : [...others, name] });
-  const count = element("strong", {}, number(told.outcomes[name]));
+  const count = element("strong", {}, number(response.outcomes[name]));
   return button([`${sign} ${word} `, element("span", { class: "meaning" }, `(${meaning}) `), count], toggle, { "aria-pressed": String(on) });
 }
 
 function offerOrders() {
-  const columns = told.columns.filter((column) => column.kind === "number");
+  const columns = response.columns.filter((column) => column.kind === "number");
   const option = (value, text) => element("option", { value, selected: value === state.values.sort }, text);
   fill(sort, option("", "by outcome"), columns.flatMap(({ name, label }) => [
     option(`change.${name}`, `${label}: fell most`), option(`-change.${name}`, `${label}: rose most`)]));
 }
 
 /** The Run whose pictures are shown: the later one where it has any. */
-const side = () => (told.pictures[1].width ? 1 : 0);
+const side = () => (response.pictures[1].width ? 1 : 0);
 
 /** Rows, and then the sheet of their pictures: only the rows say where in either Run a sample is. */
 async function block(query, first, end, signal) {
   const { rows } = await ask("/compare", { ...query, offset: first, limit: end - first }, signal);
-  const about = told.pictures[side()];
+  const about = response.pictures[side()];
   if (!about.width) return { rows };
   const positions = rows.map((row) => row.positions[side()]).join(",");
-  const sheet = await askBlob(`/sheet/${encodeURIComponent(told.split)}`, { run: side(), positions, v: about.version }, signal);
+  const sheet = await askBlob(`/sheet/${encodeURIComponent(response.split)}`, { run: side(), positions, v: about.version }, signal);
   return { rows, sheet: await createImageBitmap(sheet), about };
 }
 
@@ -117,7 +117,7 @@ function drawPicture(canvas, index) {
 }
 
 /** A value of a sample on one side. */
-const value = (here, when, name) => here[when][told.places.get(name)];
+const value = (here, when, name) => here[when][response.places.get(name)];
 const answered = (here, when) => number(value(here, when, "prediction"));
 
 function draw(cell, index) {
@@ -145,10 +145,10 @@ function detail(index) {
   if (!here) return;
   fill(panel, element("h2", {}, here.id), element("p", {}, `${OUTCOMES[here.outcome][1]}: ${OUTCOMES[here.outcome][2]}`),
     element("ul", { class: "links" }, SIDES.map((when, run) => element("li", {},
-      element("a", { href: link("samples", { run, split: told.split, sample: here.positions[run] }) }, `In ${told.runs[run]}, ${when}`)))),
+      element("a", { href: link("samples", { run, split: response.split, sample: here.positions[run] }) }, `In ${response.runs[run]}, ${when}`)))),
     element("table", {}, element("caption", { class: "unseen" }, "Values before and after"),
       element("thead", {}, element("tr", {}, element("td"), ["Before", "After"].map((head) => element("th", { scope: "col" }, head)))),
-      element("tbody", {}, told.columns.map((column, place) => line(column, here.before[place], here.after[place])))));
+      element("tbody", {}, response.columns.map((column, place) => line(column, here.before[place], here.after[place])))));
 }
 
 function line(column, before, after) {
@@ -158,13 +158,13 @@ function line(column, before, after) {
 }
 
 function enlarge(at) {
-  if (!told?.matching || !told.pictures.some((one) => one.width)) return;
+  if (!response?.matching || !response.pictures.some((one) => one.width)) return;
   const source = (index) => {
     const here = row(index);
-    return here ? picture(told.split, here.positions[side()], told.pictures[side()].version, side()) : "";
+    return here ? picture(response.split, here.positions[side()], response.pictures[side()].version, side()) : "";
   };
   overlay = zoom({
-    count: told.matching, at, source, draw: drawPicture, moved: (index) => grid.go(index), caption: (index) => captionOf(row(index)),
+    count: response.matching, at, source, draw: drawPicture, moved: (index) => grid.go(index), caption: (index) => captionOf(row(index)),
     closed: () => {
       overlay = undefined;
       grid.node.focus();
@@ -178,7 +178,7 @@ const captionOf = (here) =>
 async function showNumbers() {
   if (numbers.children.length > 1) return;
   const { differences, notes } = await ask("/compare/numbers");
-  const heads = ["Number", told.runs[0], told.runs[1], "Difference", "Interval", "What that shows"];
+  const heads = ["Number", response.runs[0], response.runs[1], "Difference", "Interval", "What that shows"];
   numbers.append(element("div", { class: "scroll numbers", tabindex: 0, role: "region", "aria-label": "Numbers that both Runs have" },
     notes.map((note) => element("p", { class: "caution" }, note)),
     element("table", {}, element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))),

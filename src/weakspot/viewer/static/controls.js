@@ -10,8 +10,16 @@ export const button = (text, run, { key, ...attributes } = {}) =>
 export const field = (label, control) => element("label", { class: "field" }, element("span", {}, label), control);
 
 /** Names with what is known; null and false leave an entry out. */
-export const facts = (entries) => element("dl", { class: "facts" }, entries.filter(Boolean).map(([name, ...told]) =>
-  element("div", {}, element("dt", {}, name), element("dd", {}, told))));
+export const facts = (entries) => element("dl", { class: "facts" }, entries.filter(Boolean).map(([name, ...values]) =>
+  element("div", {}, element("dt", {}, name), element("dd", {}, values))));
+
+/** A Finding's numbers as a table: what each is, its value, its interval; null where there are none. */
+export function numberTable(caption, summary) {
+  const rows = summary.map(([, number]) => element("tr", {},
+    element("th", { scope: "row" }, number.label, number.about && element("span", { class: "quiet" }, number.about)),
+    element("td", {}, number.shown, number.interval && element("span", { class: "quiet" }, number.interval))));
+  return rows.length ? element("table", {}, element("caption", { class: "unseen" }, caption), element("tbody", {}, rows)) : null;
+}
 
 /** A picture that a click enlarges, with the sentence that belongs under it. */
 export const strip = ({ source, caption, label, open }) => element("figure", { class: "strip" },

@@ -30,7 +30,7 @@ const options = (pairs, chosen) => pairs.map(([value, text]) => element("option"
 
 const named = (columns) => columns.map(({ name, label }) => [name, label]);
 
-/** The controls; `values()` gives what is set, `changed(changes)` is told what the user sets. */
+/** The controls; `values()` gives what is set, `changed(changes)` is called with what the user sets. */
 export class Filters {
   constructor({ values, changed }) {
     Object.assign(this, { values, changed, columns: [] });

@@ -2,6 +2,7 @@
 
 import { address, ask } from "./api.js";
 import { Chooser, chooserKeys } from "./chooser.js";
+import { numberTable } from "./controls.js";
 import { complain, element, fill, page } from "./dom.js";
 import { bind } from "./keys.js";
 import { urlState } from "./url.js";
@@ -18,26 +19,19 @@ function describe({ title, name, summary }) {
   return [element("strong", {}, title), element("span", { class: "quiet" }, first ? `${first.label}: ${first.shown}` : name)];
 }
 
-function numbers({ title, summary }) {
-  const rows = summary.map(([, told]) => element("tr", {},
-    element("th", { scope: "row" }, told.label, told.about && element("span", { class: "quiet" }, told.about)),
-    element("td", {}, told.shown, told.interval && element("span", { class: "quiet" }, told.interval))));
-  return rows.length && element("table", {}, element("caption", { class: "unseen" }, `Numbers of ${title}`), element("tbody", {}, rows));
-}
-
 function figure(name, { caption, problem, drawings }, index) {
   const images = Array.from({ length: drawings }, (_, drawing) =>
     element("img", { src: address(`/findings/${encodeURIComponent(name)}/figure/${index}/${drawing}`), alt: caption, loading: "lazy" }));
   return element("figure", { class: "drawing" }, images, problem && element("p", { class: "warning" }, problem), element("figcaption", {}, caption));
 }
 
-function table({ title, table: told }) {
-  if (!told) return null;
-  const heads = told.columns.map(({ name, about }) => element("th", { scope: "col", title: about || null }, name));
-  const rows = told.rows.map((row) => element("tr", {},
-    row.map((text, column) => element("td", { class: told.columns[column].numeric ? "number" : null }, text))));
+function table({ title, table: content }) {
+  if (!content) return null;
+  const heads = content.columns.map(({ name, about }) => element("th", { scope: "col", title: about || null }, name));
+  const rows = content.rows.map((row) => element("tr", {},
+    row.map((text, column) => element("td", { class: content.columns[column].numeric ? "number" : null }, text))));
   return [
-    element("h3", {}, `Table: ${told.extent}`),
+    element("h3", {}, `Table: ${content.extent}`),
     element("div", { class: "wide-table", tabindex: 0, role: "region", "aria-label": `Table of ${title}` },
       element("table", {}, element("thead", {}, element("tr", {}, heads)), element("tbody", {}, rows))),
   ];
@@ -45,17 +39,17 @@ function table({ title, table: told }) {
 
 async function choose(name) {
   state.set({ name }, { push: Boolean(state.values.name) && state.values.name !== name });
-  const told = await ask(`/findings/${encodeURIComponent(name)}`);
+  const response = await ask(`/findings/${encodeURIComponent(name)}`);
   if (state.values.name !== name) return;  // another was chosen meanwhile
   detail.scrollTop = 0;
-  const pictures = told.media.map(({ number, caption, version }) => element("figure", {},
+  const pictures = response.media.map(({ number, caption, version }) => element("figure", {},
     element("img", { src: address(`/media/${encodeURIComponent(name)}/${number}`, { v: version }), alt: caption, loading: "lazy" }),
     element("figcaption", {}, caption)));
   fill(detail, element("div", { class: "finding" },
-    element("h2", {}, told.title), element("p", { class: "quiet" }, element("code", {}, name), told.splits.length ? ` · ${told.splits.join(", ")}` : ""),
-    element("p", {}, told.about), numbers(told) || null),
-  element("div", { class: "drawings" }, told.figures.map((one, index) => figure(name, one, index))),
-  pictures.length ? element("div", { class: "finding-pictures" }, pictures) : null, table(told));
+    element("h2", {}, response.title), element("p", { class: "quiet" }, element("code", {}, name), response.splits.length ? ` · ${response.splits.join(", ")}` : ""),
+    element("p", {}, response.about), numberTable(`Numbers of ${response.title}`, response.summary)),
+  element("div", { class: "drawings" }, response.figures.map((one, index) => figure(name, one, index))),
+  pictures.length ? element("div", { class: "finding-pictures" }, pictures) : null, table(response));
 }
 
 async function load() {

@@ -9,13 +9,13 @@ let grids = 0;
 
 export class Grid {
   /**
-   * `draw(cell, index)` fills a cell; `moved`, `opened` and `marked` are told the index, `seen` the range in view.
+   * `draw(cell, index)` fills a cell; `moved`, `opened` and `marked` are called with the index, `seen` the range in view.
    * Cells are at least `cell.width` wide and fill the row; `cell.height` is a number, or a function of the width.
    */
   constructor({ label, cell, gap = 8, draw, moved, opened, marked, seen }) {
     const nothing = () => {};
     Object.assign(this, { cell, gap, draw, count: 0, at: 0, columns: 1, wide: 0, tall: 1, rows: new Map(), spares: [] });
-    this.told = { moved: moved ?? nothing, opened: opened ?? nothing, marked: marked ?? nothing, seen: seen ?? nothing };
+    this.callbacks = { moved: moved ?? nothing, opened: opened ?? nothing, marked: marked ?? nothing, seen: seen ?? nothing };
     this.name = `grid${(grids += 1)}`;
     this.space = element("div", { class: "space", role: "presentation" });
     this.node = element("div", {
@@ -24,7 +24,7 @@ export class Grid {
         scroll: () => this.#place(),
         keydown: (event) => this.key(event),
         click: (event) => this.#click(event),
-        dblclick: (event) => this.#pointed(event, (index) => this.told.opened(index)),
+        dblclick: (event) => this.#pointed(event, (index) => this.callbacks.opened(index)),
       },
     }, this.space);
     new ResizeObserver(() => this.#fit()).observe(this.node);
@@ -57,7 +57,7 @@ export class Grid {
     this.#reveal();
     this.redraw(before);
     this.redraw(index);
-    this.told.moved(index);
+    this.callbacks.moved(index);
   }
 
   /** Draw one cell anew, or all that are in the page. */
@@ -112,7 +112,7 @@ export class Grid {
       this.spares.push(node);
     }
     const [top, bottom] = rowsShown(this.node.scrollTop, height, this.tall, rows, 0);
-    this.told.seen(top * this.columns, Math.min(this.count, bottom * this.columns));
+    this.callbacks.seen(top * this.columns, Math.min(this.count, bottom * this.columns));
     for (let row = first; row < end; row += 1) if (!this.rows.has(row)) this.#add(row);
     this.spares.length = Math.min(this.spares.length, SPARES);
   }
@@ -164,9 +164,9 @@ export class Grid {
     if (event.ctrlKey || event.metaKey || event.altKey || !this.count) return;
     if (MOVES.includes(event.key)) {
       this.go(stepped(index, event.key, { columns: this.columns, page: this.pageRows, count: this.count }));
-      if (event.shiftKey) this.told.marked(this.at, { shiftKey: true, from: index });
-    } else if (event.key === "Enter") this.told.opened(index);
-    else if (event.key === " ") this.told.marked(index, event);
+      if (event.shiftKey) this.callbacks.marked(this.at, { shiftKey: true, from: index });
+    } else if (event.key === "Enter") this.callbacks.opened(index);
+    else if (event.key === " ") this.callbacks.marked(index, event);
     else return;
     event.preventDefault();
   }
@@ -175,7 +175,7 @@ export class Grid {
     this.#pointed(event, (index) => {
       const from = this.at;
       this.go(index);
-      if (event.shiftKey || event.ctrlKey || event.metaKey) this.told.marked(index, { shiftKey: event.shiftKey, from });
+      if (event.shiftKey || event.ctrlKey || event.metaKey) this.callbacks.marked(index, { shiftKey: event.shiftKey, from });
     });
   }
 

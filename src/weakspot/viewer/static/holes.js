@@ -11,9 +11,9 @@ import { link, urlState } from "./url.js";
 import { zoom } from "./zoom.js";
 
 const state = urlState({ hole: 0 });
-const chooser = new Chooser({ label: "Holes", describe, chosen: (index) => choose(told.holes[index]) });
+const chooser = new Chooser({ label: "Holes", describe, chosen: (index) => choose(response.holes[index]) });
 const detail = element("section", { class: "main scrolled", tabindex: 0, "aria-label": "The hole" });
-let told;
+let response;
 
 page().append(element("h1", { class: "unseen" }, "Coverage holes"), element("div", { class: "surface" }, chooser.node, detail));
 
@@ -35,7 +35,7 @@ function choose(hole) {
 }
 
 function nearest(hole) {
-  const { split, pictures } = told;
+  const { split, pictures } = response;
   const source = ({ position }) => (pictures?.width && position !== null ? picture(split, position, pictures.version) : "");
   const open = (at) => zoom({
     count: hole.nearest.length, at, source: (index) => source(hole.nearest[index]),
@@ -44,18 +44,18 @@ function nearest(hole) {
   if (!hole.nearest.length) return element("p", { class: "quiet" }, "There are none.");
   const image = (one) => element("img", { src: source(one), alt: "" });
   const name = ({ id, position }) =>
-    (position === null ? element("span", {}, id) : element("a", { href: link("samples", { split: told.split, sample: position }) }, id));
+    (position === null ? element("span", {}, id) : element("a", { href: link("samples", { split: response.split, sample: position }) }, id));
   return element("ul", { class: "thumbs wide" }, hole.nearest.map((one, index) => element("li", {},
     source(one) && button(image(one), () => open(index), { "aria-label": `Enlarge ${one.id}` }),
     name(one), element("span", {}, `distance ${number(one.distance)}`))));
 }
 
 async function load() {
-  told = await ask("/holes");
-  const at = told.holes.findIndex((hole) => hole.number === state.values.hole);
-  if (!told.holes.length) fill(detail, element("p", {}, "There are no holes: test inputs reach every combination that training inputs reach."));
-  chooser.node.hidden = !told.holes.length;
-  chooser.show(told.holes, Math.max(0, at));
+  response = await ask("/holes");
+  const at = response.holes.findIndex((hole) => hole.number === state.values.hole);
+  if (!response.holes.length) fill(detail, element("p", {}, "There are no holes: test inputs reach every combination that training inputs reach."));
+  chooser.node.hidden = !response.holes.length;
+  chooser.show(response.holes, Math.max(0, at));
 }
 
 bind(chooserKeys(chooser, "hole"));

@@ -78,14 +78,18 @@ function show() {
   large.hidden = !about.pictures;
   if (about.pictures) large.src = picture(at);
   large.alt = `Image ${id[at]}`;
-  fill(caption, element("strong", {}, id[at]), ` · cluster ${cluster[at]} · distance ${number(distance[at])} · `,
+  fill(caption, element("strong", {}, id[at]), ` · cluster ${cluster[at]} · distance of its heat map from the nearest error of the cluster ${number(distance[at])} · `,
     element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`));
   fill(prediction);
   panel.show(label[at]);
+  showNeighbours();
+  if (about.pictures) for (const by of [1, 2, 3, -1]) new Image().src = picture(labels.stepped(at, by));
+}
+
+function showNeighbours() {
   fill(neighbours, labels.around(at, AROUND).map(neighbour));
   const own = neighbours.querySelector("[aria-current]");
   if (own) neighbours.scrollLeft = own.offsetLeft - neighbours.offsetLeft - (neighbours.clientWidth - own.offsetWidth) / 2;
-  if (about.pictures) for (const by of [1, 2, 3, -1]) new Image().src = picture(labels.stepped(at, by));
 }
 
 const picture = (place) => address(`/label/picture/${place}`, { v: about.version });
@@ -114,10 +118,10 @@ function enter({ number: name, places }) {
 }
 
 async function showErrors(cluster) {
-  const told = await ask(`/clusters/${cluster}`, { limit: ERRORS });
+  const response = await ask(`/clusters/${cluster}`, { limit: ERRORS });
   if (cluster !== labels.cluster[at]) return;
-  ofErrors.hidden = !told.picture || !told.members.length;
-  fill(errors, told.members.map(({ place, id }) => element("li", {}, element("img", { src: address(`/clusters/picture/${place}`), alt: `Error ${id}`, width: 56, height: 56 }))),
+  ofErrors.hidden = !response.picture || !response.members.length;
+  fill(errors, response.members.map(({ place, id }) => element("li", {}, element("img", { src: address(`/clusters/picture/${place}`), alt: `Error ${id}`, width: 56, height: 56 }))),
     element("li", {}, element("a", { href: link("clusters", { cluster }) }, "all")));
 }
 
@@ -134,7 +138,7 @@ function answer(label) {
 function change(given, says) {
   const before = labels.of(Object.keys(given));
   apply(given);
-  return undo.perform({ says, forward: () => store(given, before), back: () => store(before, given) });
+  return undo.perform({ says, forward: () => store(given, before), back: () => store(before, given), shown: () => go(labels.places.get(Object.keys(given)[0])) });
 }
 
 async function store(given, before) {
@@ -158,6 +162,7 @@ function apply(given) {
   labels.set(given);
   changed();
   if (labels.id[at] in given) show();
+  else showNeighbours(); // one of them may have got or lost its label
 }
 
 function goOn() {
@@ -190,8 +195,8 @@ async function showPrediction() {
   const mine = at;
   if (prediction.textContent) return fill(prediction);
   try {
-    const told = await ask(`/label/prediction/${mine}`);
-    if (mine === at) fill(prediction, "The model predicts ", element("strong", {}, told.prediction), ".");
+    const response = await ask(`/label/prediction/${mine}`);
+    if (mine === at) fill(prediction, "The model predicts ", element("strong", {}, response.prediction), ".");
   } catch (error) {
     complain(error);
   }
@@ -201,14 +206,14 @@ async function showPrediction() {
 async function imported() {
   const [given] = file.files;
   if (!given) return;
-  let told;
+  let response;
   const first = async () => {
-    told = told ? await send("PUT", "/label", { labels: told.labels, before: told.before }) : await sendFile("/label/import", given, { name: given.name });
-    apply(told.labels);
-    announce(`${counted(Object.keys(told.labels).length, "label")} read from ${given.name}`);
+    response = response ? await send("PUT", "/label", { labels: response.labels, before: response.before }) : await sendFile("/label/import", given, { name: given.name });
+    apply(response.labels);
+    announce(`${counted(Object.keys(response.labels).length, "label")} read from ${given.name}`);
   };
   file.value = "";
-  await undo.perform({ says: `labels of ${given.name}`, forward: first, back: () => store(told.before, told.labels) });
+  await undo.perform({ says: `labels of ${given.name}`, forward: first, back: () => store(response.before, response.labels) });
   show();
 }
 

@@ -38,16 +38,16 @@ export class LesionTable {
 
   /** How many of some rows are kept, in all and by the truth. */
   counts(rows, below) {
-    const told = { all: rows.length, kept: 0, true: 0, trueKept: 0, false: 0, falseKept: 0 };
+    const counts = { all: rows.length, kept: 0, true: 0, trueKept: 0, false: 0, falseKept: 0 };
     for (const row of rows) {
       const kept = this.kept(row, below);
-      told.kept += kept;
+      counts.kept += kept;
       if (!this.truth) continue;
       const kind = this.true_positive[row] ? "true" : "false";
-      told[kind] += 1;
-      told[`${kind}Kept`] += kept;
+      counts[kind] += 1;
+      counts[`${kind}Kept`] += kept;
     }
-    return told;
+    return counts;
   }
 
   /** The row of a lesion; -1 where there is none. */

@@ -14,7 +14,7 @@ const KEEP_ALL = 1;
 const state = urlState({
   split: "test", only: "", sort: "", case: "", lesion: 0, z: -1, y: -1, x: -1, sequence: 0, low: "", high: "", below: KEEP_ALL, truth: false,
 });
-let told; // the list and the cases as the server gives them
+let response; // the list and the cases as the server gives them
 let table;
 let rows = []; // of the table, as they are shown
 let shown; // the case at hand: number, extents, windows
@@ -66,16 +66,16 @@ page().append(element("h1", { class: "unseen" }, "Lesions"), element("div", { cl
   element("section", { class: "looked-at", "aria-label": "Slices" }, missing, planes)));
 
 async function load() {
-  told = await ask("/lesions", { split: state.values.split });
-  table = new LesionTable(told.lesions);
-  missing.textContent = told.told;
-  missing.hidden = !told.told;
-  splitField.hidden = told.splits.length < 2;
-  fill(split, told.splits.map((name) => element("option", { value: name, selected: name === told.split }, name)));
+  response = await ask("/lesions", { split: state.values.split });
+  table = new LesionTable(response.lesions);
+  missing.textContent = response.note;
+  missing.hidden = !response.note;
+  splitField.hidden = response.splits.length < 2;
+  fill(split, response.splits.map((name) => element("option", { value: name, selected: name === response.split }, name)));
   fill(only, element("option", { value: "" }, `all (${counted(table.cases.length, "case")})`), table.cases.map((name) => element("option", { value: name }, name)));
   const orders = table.known ? [["", "likely false first"], ["probability", "likely real first"]] : [];
   fill(order, [...orders, [table.known ? "voxels" : "", "largest first"], ["small", "smallest first"]].map(([value, name]) => element("option", { value }, name)));
-  legend.style.background = `linear-gradient(to right, ${told.legend.join(", ")})`;
+  legend.style.background = `linear-gradient(to right, ${response.legend.join(", ")})`;
   slider.hidden = !table.known;
   unscored.hidden = table.known;
   await restore();
@@ -159,16 +159,16 @@ async function jump(row, at) {
 
 /** Make a case the one at hand; whether its volume can be shown. */
 async function open(name) {
-  const place = told.cases.indexOf(name);
+  const place = response.cases.indexOf(name);
   planes.hidden = place < 0;
   if (place < 0) {
-    if (!told.told) missing.textContent = `The Run has no volume of ${name}.`;
+    if (!response.note) missing.textContent = `The Run has no volume of ${name}.`;
     missing.hidden = false;
     return false;
   }
   missing.hidden = true;
   if (shown?.case === name) return true;
-  const found = await ask(`/lesions/case/${place}`, { split: told.split });
+  const found = await ask(`/lesions/case/${place}`, { split: response.split });
   if (state.values.case !== name) return false;
   shown = { ...found, number: place };
   const flat = found.shape[0] === 1;
@@ -208,10 +208,10 @@ function look() {
 }
 
 const greyAt = (plane, index, low, high) =>
-  address(`/lesions/case/${shown.number}/slice/${plane}/${index}`, { split: told.split, sequence: state.values.sequence, low: Number(low.toPrecision(6)), high: Number(high.toPrecision(6)), v: told.version });
+  address(`/lesions/case/${shown.number}/slice/${plane}/${index}`, { split: response.split, sequence: state.values.sequence, low: Number(low.toPrecision(6)), high: Number(high.toPrecision(6)), v: response.version });
 
 const outlinesAt = (plane, index) =>
-  address(`/lesions/case/${shown.number}/outlines/${plane}/${index}`, { split: told.split, ...views[plane].pixels, line: Math.round(2 * Math.min(devicePixelRatio, 4)), below: limitNow(), truth: state.values.truth && shown.truth ? true : null, v: told.version });
+  address(`/lesions/case/${shown.number}/outlines/${plane}/${index}`, { split: response.split, ...views[plane].pixels, line: Math.round(2 * Math.min(devicePixelRatio, 4)), below: limitNow(), truth: state.values.truth && shown.truth ? true : null, v: response.version });
 
 function step(by) {
   if (shown) go(stepped(active, by, place, shown.shape));

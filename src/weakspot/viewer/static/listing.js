@@ -23,7 +23,7 @@ export function placesOf(columns) {
   return places;
 }
 
-/** Rows and pictures of some positions in the order shown; `arrived` is told what of them came. */
+/** Rows and pictures of some positions in the order shown; `arrived` is called with those that came. */
 export class Listing {
   constructor({ split, pictures, columns, order, arrived }) {
     Object.assign(this, { split, columns, order });

@@ -92,11 +92,11 @@ async function recolour(name, { push = false } = {}) {
   const { values, texts } = column === PLAIN ? plain : await valuesOf(points, column);
   if (colour.value !== column.name) return;
   shown = { column, values, texts, ...coloured({ ...column, texts }, values) };
-  fill(legend, element("h2", {}, column.label), told());
+  fill(legend, element("h2", {}, column.label), explained());
   paint();
 }
 
-function told() {
+function explained() {
   const items = shown.legend.map(([hex, text]) => {
     const swatch = element("span", { class: "swatch" });
     swatch.style.background = hex;
@@ -183,9 +183,9 @@ async function pick(place) {
   plane.mark(place);
   state.set({ sample: place < 0 ? -1 : points.position[place] });
   if (place < 0) return fill(sample);
-  const told = await ask("/samples/rows", { split: points.split, positions: points.position[place] }).catch(complain);
-  if (!told || plane.current !== place) return undefined;
-  const row = told.rows[0];
+  const response = await ask("/samples/rows", { split: points.split, positions: points.position[place] }).catch(complain);
+  if (!response || plane.current !== place) return undefined;
+  const row = response.rows[0];
   return fill(sample, element("h2", {}, row.id),
     pictures.width ? element("img", { class: "preview", src: source(place), alt: "" }) : null,
     element("p", {}, `${shown.column.label}: ${value(place)}`),

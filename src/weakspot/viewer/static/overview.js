@@ -1,7 +1,7 @@
 // The first page: what was asked, what came out, and where to look at it.
 
 import { ask, RUN } from "./api.js";
-import { facts } from "./controls.js";
+import { facts, numberTable } from "./controls.js";
 import { complain, element, page } from "./dom.js";
 import { counted, number } from "./text.js";
 import { link } from "./url.js";
@@ -19,9 +19,9 @@ function known({ subject, splits }) {
   ]);
 }
 
-function answers(told, pages) {
+function answers(answered, pages) {
   const there = new Set(pages.map((one) => one.page));
-  return element("dl", { class: "answers" }, told.map(({ room, question, sentence }) => element("div", {},
+  return element("dl", { class: "answers" }, answered.map(({ room, question, sentence }) => element("div", {},
     element("dt", {}, there.has(WHERE[room]) ? element("a", { href: link(WHERE[room]) }, question) : question),
     element("dd", {}, sentence.map(({ text, finding }) => (finding ? element("a", { href: `#finding-${finding}` }, text) : text))))));
 }
@@ -31,17 +31,14 @@ const card = ({ page: name, title, about }) =>
 
 function finding({ name, title, about, splits, summary }) {
   const first = summary[0]?.[1];
-  const rows = summary.map(([, told]) => element("tr", {},
-    element("th", { scope: "row" }, told.label, told.about && element("span", { class: "quiet" }, told.about)),
-    element("td", {}, told.shown, told.interval && element("span", { class: "quiet" }, told.interval))));
   return element("details", { class: "finding", id: `finding-${name}` },
     element("summary", {}, title, first && element("span", { class: "quiet" }, ` ${first.label}: ${first.shown}`)),
     element("p", { class: "quiet" }, element("code", {}, name), splits.length ? ` · ${splits.join(", ")}` : ""),
     element("p", {}, about),
-    rows.length ? element("table", {}, element("caption", { class: "unseen" }, title), element("tbody", {}, rows)) : null);
+    numberTable(title, summary));
 }
 
-const damaged = (told) => told.map(({ finding: name, error }) => element("p", { class: "warning" }, element("code", {}, name), " ", error));
+const damaged = (findings) => findings.map(({ finding: name, error }) => element("p", { class: "warning" }, element("code", {}, name), " ", error));
 
 /** A number leads to its Finding, which is folded: open it. */
 function unfold() {
@@ -53,13 +50,13 @@ function unfold() {
 }
 
 async function load() {
-  const told = await ask("/run");
-  const run = told.runs[RUN] ?? told.runs[0];
+  const response = await ask("/run");
+  const run = response.runs[RUN] ?? response.runs[0];
   page().append(
     element("h1", {}, run.subject.model || run.name), known(run), ...damaged(run.damaged),
-    element("h2", {}, "Questions and answers"), answers(told.answers, told.pages),
-    element("h2", {}, "More pages"), element("ul", { class: "cards" }, told.pages.filter((one) => one.page !== "overview").map(card)),
-    element("h2", {}, "All results"), ...told.findings.map(finding));
+    element("h2", {}, "Questions and answers"), answers(response.answers, response.pages),
+    element("h2", {}, "More pages"), element("ul", { class: "cards" }, response.pages.filter((one) => one.page !== "overview").map(card)),
+    element("h2", {}, "All results"), ...response.findings.map(finding));
   unfold();
   addEventListener("hashchange", unfold);
 }

@@ -11,9 +11,9 @@ import { urlState } from "./url.js";
 import { zoom } from "./zoom.js";
 
 const state = urlState({ first: "", second: "" });
-const chooser = new Chooser({ label: "Pairs of classes", describe, chosen: (index) => choose(told.pairs[index]) });
+const chooser = new Chooser({ label: "Pairs of classes", describe, chosen: (index) => choose(response.pairs[index]) });
 const detail = element("section", { class: "main scrolled", tabindex: 0, "aria-label": "The pair" });
-let told;
+let response;
 
 page().append(element("h1", { class: "unseen" }, "Confused pairs"), element("div", { class: "surface" }, chooser.node, detail));
 
@@ -48,7 +48,7 @@ function choose(pair) {
 
 /** Of several labels none is taken for another: one is predicted beside the other. */
 const taken = (first, second) =>
-  (told.several_labels ? `Both predicted where ${first} is and ${second} is not` : `${first} taken for ${second}`);
+  (response.several_labels ? `Both predicted where ${first} is and ${second} is not` : `${first} taken for ${second}`);
 
 const known = (pair) => facts([
   [taken(pair.first, pair.second), rate(pair.first_taken_for_second)],
@@ -62,7 +62,7 @@ const known = (pair) => facts([
 ]);
 
 function pictures(pair) {
-  const source = ({ number: place, version }) => address(`/media/${encodeURIComponent(told.finding)}/${place}`, { v: version });
+  const source = ({ number: place, version }) => address(`/media/${encodeURIComponent(response.finding)}/${place}`, { v: version });
   const open = (at) => zoom({
     count: pair.pictures.length, at, source: (index) => source(pair.pictures[index]),
     caption: (index) => pair.pictures[index].caption,
@@ -72,16 +72,16 @@ function pictures(pair) {
 }
 
 function direction(target, predicted, filter) {
-  const title = told.several_labels ? `With ${target}, and ${predicted} predicted` : `${target}, taken for ${predicted}`;
-  return filter && gallery({ title, split: told.split, filter });
+  const title = response.several_labels ? `With ${target}, and ${predicted} predicted` : `${target}, taken for ${predicted}`;
+  return filter && gallery({ title, split: response.split, filter });
 }
 
 async function load() {
-  told = await ask("/pairs");
+  response = await ask("/pairs");
   const { first, second } = state.values;
-  const at = told.pairs.findIndex((pair) => pair.first === first && pair.second === second);
-  if (!told.pairs.length) fill(detail, element("p", {}, "There is no pair of classes to compare."));
-  chooser.show(told.pairs, Math.max(0, at));
+  const at = response.pairs.findIndex((pair) => pair.first === first && pair.second === second);
+  if (!response.pairs.length) fill(detail, element("p", {}, "There is no pair of classes to compare."));
+  chooser.show(response.pairs, Math.max(0, at));
 }
 
 bind(chooserKeys(chooser, "pair"));

@@ -9,9 +9,9 @@ const REACH = 12; // pixels around the pointer in which a point is found
 const MOST_ZOOM = 400;
 
 export class Plane {
-  /** `hovered(place, left, top)` and `picked(place)` are told a point (-1: none), `drawn(polygon)` a lasso, `viewed` the view. */
+  /** `hovered(place, left, top)` and `picked(place)` are called with a point (-1: none), `drawn(polygon)` a lasso, `viewed` the view. */
   constructor({ label, hovered, picked, opened, drawn, viewed }) {
-    Object.assign(this, { told: { hovered, picked, opened, drawn, viewed }, panning: false, current: -1, polygon: [], path: [] });
+    Object.assign(this, { callbacks: { hovered, picked, opened, drawn, viewed }, panning: false, current: -1, polygon: [], path: [] });
     this.canvas = element("canvas");
     this.over = element("canvas", { class: "over" });
     this.node = element("div", { class: "plane", role: "application", tabindex: 0, "aria-label": label }, this.canvas, this.over);
@@ -96,7 +96,7 @@ export class Plane {
 
   #look(view) {
     this.view = view;
-    this.told.viewed(view);
+    this.callbacks.viewed(view);
     this.refresh();
   }
 
@@ -165,8 +165,8 @@ export class Plane {
     on("pointermove", (event) => this.#moved(event));
     on("pointerup", (event) => this.#released(event));
     on("pointercancel", () => (this.held = undefined));
-    on("pointerleave", () => this.told.hovered(-1));
-    on("dblclick", (event) => this.told.opened(this.#find(...this.#at(event))));
+    on("pointerleave", () => this.callbacks.hovered(-1));
+    on("dblclick", (event) => this.callbacks.opened(this.#find(...this.#at(event))));
     on("wheel", (event) => {
       event.preventDefault();
       this.zoom(Math.exp(-event.deltaY / 400), ...this.#at(event));
@@ -182,11 +182,11 @@ export class Plane {
 
   #moved(event) {
     const [left, top] = this.#at(event);
-    if (!this.held) return this.told.hovered(this.#find(left, top), left, top);
+    if (!this.held) return this.callbacks.hovered(this.#find(left, top), left, top);
     const [right, down] = [left - this.held.at[0], top - this.held.at[1]];
     if (!this.held.moved && Math.hypot(right, down) < 4) return undefined;
     this.held.moved = true;
-    this.told.hovered(-1);
+    this.callbacks.hovered(-1);
     if (this.held.pans) {
       this.pan(right, down);
       this.held.at = [left, top];
@@ -203,9 +203,9 @@ export class Plane {
     this.held = undefined;
     this.path = [];
     if (!held) return;
-    if (!held.moved) this.told.picked(this.#find(...this.#at(event)));
+    if (!held.moved) this.callbacks.picked(this.#find(...this.#at(event)));
     else if (!held.pans && path.length > 2) {
-      this.told.drawn(simplified(path, 1.5).map(([left, top]) => toData(this.view, this.width, this.height, left, top)));
+      this.callbacks.drawn(simplified(path, 1.5).map(([left, top]) => toData(this.view, this.width, this.height, left, top)));
     }
     this.refresh();
   }
@@ -221,6 +221,6 @@ export class Plane {
     }
     const from = this.current >= 0 ? this.current : this.nearest.at(this.view.x, this.view.y, this.span * 10);
     const next = this.current >= 0 ? towards(this.points, from, event.key) : from;
-    if (next >= 0) this.told.picked(next);
+    if (next >= 0) this.callbacks.picked(next);
   }
 }

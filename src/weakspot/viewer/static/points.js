@@ -15,11 +15,11 @@ export async function mapPoints() {
 
 /** One more column of these points: their values, and the texts that they stand for. */
 export async function valuesOf(points, { name, kind }) {
-  const [all, told] = await Promise.all([
+  const [all, named] = await Promise.all([
     column(name, points.split),
     kind === "text" ? ask("/samples/texts", { column: name, split: points.split }) : { texts: [] },
   ]);
-  return { values: Float32Array.from(points.position, (place) => all[place]), texts: told.texts };
+  return { values: Float32Array.from(points.position, (place) => all[place]), texts: named.texts };
 }
 
 /** A view of the plane: `centre` in data, `scale` in pixels per unit (downwards is negative y). */

@@ -11,7 +11,7 @@ import { link } from "./url.js";
 export const hasPage = (name) => Boolean(document.querySelector(`nav[aria-label="Pages"] a[href^="/${name}"]`));
 
 export class SamplePanel {
-  /** `filtered(text)` is told a filter that the user asks for; `open` and `mark` enlarge and select. */
+  /** `filtered(text)` is called with a filter that the user asks for; `open` and `mark` enlarge and select. */
   constructor({ filtered, open, mark }) {
     this.filtered = filtered;
     this.canvas = element("canvas", { class: "preview", width: 64, height: 64, "aria-hidden": "true" });
@@ -28,10 +28,10 @@ export class SamplePanel {
     this.mark.setAttribute("aria-pressed", selected);
     listing.pictures.draw(this.canvas, index);
     const row = listing.row(index);
-    if (row) fill(this.body, this.#told(listing, row));
+    if (row) fill(this.body, this.#facts(listing, row));
   }
 
-  #told(listing, row) {
+  #facts(listing, row) {
     return [
       element("h2", {}, row.id),
       element("p", { class: "quiet" }, answer(listing, row)),

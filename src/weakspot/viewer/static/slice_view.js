@@ -29,7 +29,7 @@ class Layer {
 export class SliceView {
   /** `moved(right, down)`: a spot from 0 to 1 was chosen; `stepped(by)`, `windowed(right, down)`, `entered()`. */
   constructor({ plane, moved, stepped, sliced, windowed, entered, windowing }) {
-    Object.assign(this, { plane, told: { moved, stepped, sliced, windowed, entered, windowing }, turned: 0 });
+    Object.assign(this, { plane, callbacks: { moved, stepped, sliced, windowed, entered, windowing }, turned: 0 });
     this.grey = new Layer("grey");
     this.outlines = new Layer("outlines");
     this.lines = ["across", "down"].map((kind) => element("div", { class: `line ${kind}` }));
@@ -91,13 +91,13 @@ export class SliceView {
       if (event.button === 1) return;
       event.preventDefault();
       this.stage.setPointerCapture(event.pointerId);
-      this.held = { x: event.clientX, y: event.clientY, windows: event.button === 2 || event.shiftKey || this.told.windowing() };
+      this.held = { x: event.clientX, y: event.clientY, windows: event.button === 2 || event.shiftKey || this.callbacks.windowing() };
       if (!this.held.windows) this.#choose(event);
     });
     this.stage.addEventListener("pointermove", (event) => {
       if (!this.held) return;
       if (!this.held.windows) return void this.#choose(event);
-      this.told.windowed(event.clientX - this.held.x, event.clientY - this.held.y);
+      this.callbacks.windowed(event.clientX - this.held.x, event.clientY - this.held.y);
       Object.assign(this.held, { x: event.clientX, y: event.clientY });
     });
     for (const end of ["pointerup", "pointercancel"]) this.stage.addEventListener(end, () => (this.held = undefined));
@@ -110,12 +110,12 @@ export class SliceView {
     this.turned += event.deltaY;
     const by = Math.trunc(this.turned / WHEEL);
     this.turned -= by * WHEEL;
-    if (by) this.told.stepped(by);
+    if (by) this.callbacks.stepped(by);
   }
 
   #choose(event) {
     const box = this.stage.getBoundingClientRect();
     const inside = (share) => Math.min(1, Math.max(0, share));
-    this.told.moved(inside((event.clientX - box.left) / box.width), inside((event.clientY - box.top) / box.height));
+    this.callbacks.moved(inside((event.clientX - box.left) / box.width), inside((event.clientY - box.top) / box.height));
   }
 }

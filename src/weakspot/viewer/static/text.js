@@ -17,5 +17,6 @@ export const percent = (value) => (value === null || value === undefined ? "–"
 
 export const counted = (count, noun) => `${whole.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-export const interval = (low, high) =>
-  low === null || low === undefined || high === null || high === undefined ? "" : `${number(low)} to ${number(high)}`;
+/** Both ends as they are printed beside the value: of a share `text` is `percent`. */
+export const interval = (low, high, text = number) =>
+  low === null || low === undefined || high === null || high === undefined ? "" : `${text(low)} to ${text(high)}`;

@@ -19,7 +19,10 @@ export class Undo {
     return this.undone.length > 0;
   }
 
-  /** Do `{says, forward, back}`. A step that fails is complained of and does not count. */
+  /** Do `{says, forward, back, shown}`. A step that fails is complained of and does not count.
+   *
+   * shown: shows what was undone or done again; not called the first time.
+   */
   perform(step) {
     return this.#next(async () => {
       await step.forward();
@@ -43,6 +46,7 @@ export class Undo {
       if (!step) return announce(`${word}: nothing left`);
       await step[direction]();
       to.push(from.pop());
+      step.shown?.();
       announce(`${word}: ${step.says}`);
     });
   }

@@ -18,8 +18,8 @@ export function parse(search, defaults) {
 
 /** The query string of these values; what is as by default does not stand there, nor what is empty. */
 export function format(values, defaults = {}) {
-  const told = Object.entries(values).filter(([name, value]) => String(value) !== String(defaults[name] ?? ""));
-  return query(Object.fromEntries(told.map(([name, value]) => [name, typeof value === "boolean" ? Number(value) : value])));
+  const changed = Object.entries(values).filter(([name, value]) => String(value) !== String(defaults[name] ?? ""));
+  return query(Object.fromEntries(changed.map(([name, value]) => [name, typeof value === "boolean" ? Number(value) : value])));
 }
 
 /** The address of another page of the same Run. */
