@@ -1,4 +1,4 @@
-# A small image that examines and judges: docker run --rm -v "$PWD:/work" weakspot gate runs/new policy.yaml
+# A small image that examines and judges: docker run --rm -v "$PWD:/project" weakspot gate runs/new policy.yaml
 # PIP_OPTIONS may name where pip finds builds of torch for the CPU, which are a tenth of the size of those for GPUs.
 # Untried: the image itself, where no Docker was at hand. tests/integrations/test_action.py checks its instructions.
 FROM python:3.12-slim
@@ -9,6 +9,6 @@ COPY src ./src
 RUN pip install --no-cache-dir $PIP_OPTIONS . && rm -rf /build
 RUN useradd --create-home weakspot
 USER weakspot
-WORKDIR /work
+WORKDIR /project
 ENTRYPOINT ["weakspot"]
 CMD ["--help"]

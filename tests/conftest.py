@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from weakspot.core.own_process import allow_many_files
 
-settings.register_profile("repeatable", derandomize=True)
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # a busy machine is slow
 settings.load_profile("repeatable")
 
 CHECKOUT = Path(__file__).resolve().parent.parent

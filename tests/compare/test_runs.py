@@ -200,3 +200,25 @@ def test_the_command_prints_the_verdict_and_says_when_there_is_none(tmp_path, ca
     assert entry["name"] == "weak" and entry["verdict"] == "better" and entry["low"] < entry["high"] < 0
     with pytest.raises(ConfigError, match="--confidence is 95"):
         compare(before, after, confidence=95)
+
+
+def test_flips_go_by_group_where_inputs_belong_together():
+    from weakspot.compare.flips import flips_of
+    from weakspot.core.groups import COLUMN
+
+    draw = np.random.default_rng(4)
+    was, now = (np.repeat(draw.random(30) < share, 10) for share in (0.5, 0.8))
+    site, film = np.repeat(["a", "b"], 150), np.repeat(np.arange(30), 10).astype(str)
+    columns = {"id": sample_id(), "correct": correct(), "metadata.site": ValueSpec("a site", "text", role="metadata")}
+    widths = []
+    for grouped in (False, True):
+        outputs = Outputs(
+            columns={**columns, COLUMN: ValueSpec("a film", "text", role="group")} if grouped else columns
+        )
+        ids = [f"{n:03d}" for n in range(300)]
+        rows = {"id": ids, "metadata.site": site, **({COLUMN: film} if grouped else {})}
+        before, after = (
+            Finding("x.y", table=table_of({**rows, "correct": right}), outputs=outputs) for right in (was, now)
+        )
+        widths.append([one.high - one.low for one in flips_of(before, after).groups if one.by == "site"])
+    assert len(widths[0]) == 2 and all(wide > 2 * narrow for narrow, wide in zip(*widths, strict=True))

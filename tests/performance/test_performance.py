@@ -177,3 +177,14 @@ def test_it_is_asked_besides_where_it_costs_no_pass(ask, task, scores, added):
 def test_options_that_make_no_sense_are_refused():
     with pytest.raises(Exception, match="expected numbers of 0 or more"):
         steps({"shown": -1})
+
+
+def test_intervals_of_classes_go_by_group():
+    rng = np.random.default_rng(0)
+    target, said = rng.integers(0, 3, 60), rng.integers(0, 3, 60)
+    once = class_scores(target, said)
+    copies = np.repeat(target, 8), np.repeat(said, 8)
+    plain, grouped = class_scores(*copies), class_scores(*copies, np.repeat(np.arange(60), 8))
+    assert grouped.accuracy.tolist() == once.accuracy.tolist()
+    assert (plain.high - plain.low < 0.6 * (once.high - once.low)).all()
+    assert (grouped.high - grouped.low > 0.9 * (once.high - once.low)).all()

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from weakspot.compare.pairing import ID, by_id
 from weakspot.core.finding import Finding
+from weakspot.core.groups import common_groups
+from weakspot.statistics.clustered import grouped_paired_interval
 from weakspot.statistics.groups import value_groups
 from weakspot.statistics.paired import paired_difference_interval
 
@@ -37,7 +39,7 @@ class GroupDifference:
 
 
 @dataclass(frozen=True)
-class Flips:
+class FlippedInputs:
     """The inputs that both Runs have, by how they are predicted before and after."""
 
     finding: str
@@ -53,7 +55,7 @@ class Flips:
         return len(self.fixed) + len(self.broken) + len(self.incorrect) + self.correct
 
 
-def flips_of(before: Finding, after: Finding, *, confidence: float = 0.95) -> Flips | None:
+def flips_of(before: Finding, after: Finding, *, confidence: float = 0.95) -> FlippedInputs | None:
     """What became of each input that two Findings say to be correct or not; None where they say nothing of it."""
     old, new = by_id(before.table), by_id(after.table)
     columns = after.outputs.columns_of_role(after, "correct")
@@ -67,14 +69,22 @@ def flips_of(before: Finding, after: Finding, *, confidence: float = 0.95) -> Fl
     roles = {name: after.outputs.column(name).role for name in tables[1].column_names}
     naming = {name: tables[1][name].to_numpy() for name, role in roles.items() if role in ("target", "metadata")}
     fixed, broken, incorrect = ([str(name) for name in ids[rows]] for rows in (~was & now, was & ~now, ~was & ~now))
-    groups = list(_groups(naming, was, now, confidence))
-    return Flips(after.name, fixed, broken, incorrect, int((was & now).sum()), groups)
+    belongs = common_groups([str(name) for name in ids], after, before)
+    groups = list(_groups(naming, was, now, belongs, confidence))
+    return FlippedInputs(after.name, fixed, broken, incorrect, int((was & now).sum()), groups)
 
 
 def _groups(
-    naming: Mapping[str, NDArray[Any]], was: NDArray[np.bool_], now: NDArray[np.bool_], confidence: float
+    naming: Mapping[str, NDArray[Any]],
+    was: NDArray[np.bool_],
+    now: NDArray[np.bool_],
+    belongs: NDArray[np.str_] | None,
+    confidence: float,
 ) -> Iterator[GroupDifference]:
-    """Every group of enough inputs, with intervals that hold together (Bonferroni)."""
+    """Every group of enough inputs, with intervals that hold together (Bonferroni).
+
+    belongs: what each input belongs to, such as a film, where some belong together; intervals then go by it.
+    """
     members = [
         (name.removeprefix("metadata."), group, number == index)
         for name, values in naming.items()
@@ -85,7 +95,10 @@ def _groups(
     enough = [one for one in members if one[2].sum() >= LEAST_INPUTS]
     each = 1 - (1 - confidence) / max(1, len(enough))
     for by, group, rows in enough:
-        low, high = paired_difference_interval(was[rows], now[rows], confidence=each)
+        if belongs is None:
+            low, high = paired_difference_interval(was[rows], now[rows], confidence=each)
+        else:
+            low, high = grouped_paired_interval(was[rows], now[rows], belongs[rows], confidence=each)
         shares = float(was[rows].mean()), float(now[rows].mean())
         yield GroupDifference(
             "class" if by == "target" else by, group, int(rows.sum()), *shares, float(low), float(high)

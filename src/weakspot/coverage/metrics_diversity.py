@@ -22,7 +22,9 @@ def diverse_order(
     the five times as many most unsure (uncertainty times diversity: the aim of DATIS, Li et al. 2024, `li2024`, by the
     greedy rule of core-sets, Sener and Savarese 2018, `sener2018`).
 
-    uncertainty: (inputs,), from 0 on. features: (inputs, neurons). rank: settles ties, by default the place.
+    uncertainty: (inputs,), from 0 on.
+    features: (inputs, neurons).
+    rank: settles ties, by default the place.
 
     >>> diverse_order([0.9, 0.9, 0.5], np.array([[1, 0], [1, 0], [0, 1]]), budget=2).tolist()
     [0, 2, 1]

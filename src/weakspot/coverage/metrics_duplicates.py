@@ -33,7 +33,9 @@ Places = NDArray[np.int64]
 class ImageKeys:
     """What images are compared by; one entry per image.
 
-    contents: digests, 16 bytes. hashes: 63 bits. pictures: (images, 24, 24, channels).
+    contents: digests, 16 bytes.
+    hashes: 63 bits.
+    pictures: (images, 24, 24, channels).
     """
 
     contents: Bytes

@@ -51,7 +51,7 @@ def stated_preparation(
     """What the model states of its inputs; None where it states nothing.
 
     reference, arguments: how the model was made, as `torchvision.models:resnet18` with `weights`. Files are read from
-    the folder that the model was loaded from; nothing is downloaded.
+        the folder that the model was loaded from; nothing is downloaded.
     """
     said = arguments or {}
     return (

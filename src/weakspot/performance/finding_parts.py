@@ -11,7 +11,7 @@ from weakspot.core.finding import Estimate, Picture
 from weakspot.core.observation import Setting
 from weakspot.core.rows import RowTable, id_order
 from weakspot.data.images import enlarged, png, strip
-from weakspot.estimates import interval_estimate, share_estimate, share_of
+from weakspot.estimates import interval_estimate, share_of
 from weakspot.formatting import roughly
 from weakspot.performance.metrics import (
     Confusions,
@@ -46,6 +46,8 @@ class Predicted:
     names: Sequence[str]
     back: np.ndarray
     """From this order to that of the data."""
+    belongs: np.ndarray | None = None
+    """What each input belongs to, such as a film; None where each stands for itself."""
 
     @classmethod
     def of(cls, rows: RowTable, setting: Setting) -> "Predicted":
@@ -60,7 +62,8 @@ class Predicted:
         highest = max(int(prediction.max(initial=0)), 0 if target is None else int(target.max(initial=0))) + 1
         count = prediction.shape[1] if prediction.ndim == 2 else highest
         names = class_names(setting.classes, count)
-        return cls([rows.ids[row] for row in order], prediction, **columns, names=names, back=np.argsort(order))
+        ids = [rows.ids[row] for row in order]
+        return cls(ids, prediction, **columns, names=names, back=np.argsort(order), belongs=setting.groups_of(ids))
 
     def columns(self) -> Arrays:
         """Columns of the table, in the order of the data."""
@@ -84,12 +87,13 @@ def parts(predicted: Predicted) -> tuple[Numbers, Arrays]:
 
 
 def _by_class(predicted: Predicted) -> tuple[Numbers, Arrays]:
-    scores = class_scores(predicted.target, predicted.prediction)  # type: ignore[arg-type]  # there are labels
+    scores = class_scores(predicted.target, predicted.prediction, predicted.belongs)  # type: ignore[arg-type]
     order, total = surely_worst(scores), len(predicted.ids)
     worst = order[0]
-    right = round(float(scores.accuracy[worst] * scores.inputs[worst]))
-    of_worst = share_estimate(
-        right, int(scores.inputs[worst]), confidence=1 - 0.05 / len(order),
+    of_it = predicted.target == scores.number[worst]
+    of_worst = share_of(
+        np.asarray(predicted.correct)[of_it], confidence=1 - 0.05 / len(order),
+        groups=None if predicted.belongs is None else predicted.belongs[of_it],
         about=f"share of its {scores.inputs[worst]:,} inputs predicted correctly; the interval holds for all classes "
         "at once",
     )  # fmt: skip
@@ -100,7 +104,7 @@ def _by_class(predicted: Predicted) -> tuple[Numbers, Arrays]:
         "worst_class_accuracy": Estimate(of_worst.value, of_worst.low, of_worst.high, 0.95, of_worst.about),
     }
     if predicted.top5 is not None:
-        numbers["top5_accuracy"] = share_of(predicted.top5)
+        numbers["top5_accuracy"] = share_of(predicted.top5, groups=predicted.belongs)
     arrays = {
         "class_name": _words([predicted.names[number] for number in scores.number[order]]),
         "class_inputs": scores.inputs[order],

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weakspot.statistics import Interval, bootstrap_interval, wilson_interval
+from weakspot.statistics.clustered import grouped_share_interval
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -27,11 +28,12 @@ class ClassScores(NamedTuple):
     """Share of what is predicted as it that is of it; NaN where nothing is."""
 
 
-def class_scores(target: ArrayLike, prediction: ArrayLike) -> ClassScores:
+def class_scores(target: ArrayLike, prediction: ArrayLike, belongs: ArrayLike | None = None) -> ClassScores:
     """The classes in the order of their numbers, with Wilson's 95 % intervals (Wilson 1927, `wilson1927`).
 
     target: class numbers, shape (inputs,).
     prediction: the same as predicted.
+    belongs: what each input belongs to, such as a film, where some belong together; intervals then go by it.
 
     >>> class_scores([0, 0, 1, 1], [0, 1, 1, 1]).accuracy.tolist()
     [0.5, 1.0]
@@ -41,6 +43,10 @@ def class_scores(target: ArrayLike, prediction: ArrayLike) -> ClassScores:
     inputs, right, predicted = (np.bincount(of, minlength=count) for of in (true, true[true == said], said))
     number = np.flatnonzero(inputs)
     low, high = wilson_interval(right[number], inputs[number])
+    if belongs is not None:
+        films = np.asarray(belongs)
+        of_class = [grouped_share_interval((true == said)[true == one], films[true == one]) for one in number]
+        low, high = np.transpose(of_class) if of_class else (low, high)
     with np.errstate(invalid="ignore"):
         precision = right[number] / predicted[number]
     return ClassScores(number, inputs[number], right[number] / inputs[number], low, high, precision)

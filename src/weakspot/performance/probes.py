@@ -33,6 +33,7 @@ class Performance(Probe):
 
     tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = PERFORMANCE
+    by_group = ("worst_class_accuracy", "top5_accuracy")
 
     thumbnail: int = 64
     shown: int = 12

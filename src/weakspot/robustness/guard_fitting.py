@@ -43,8 +43,11 @@ class NoGuardError(Exception):
 class GuardInputs:
     """What a guard sees of some inputs; columns may lie on disk and are read block by block.
 
-    ids: in this order. outputs: of the model (inputs, classes). statistics: of the inputs, as `input_statistics` gives
-    them. features: of a layer (inputs, neurons), if one is read. order: which row of the columns each input has.
+    ids: in this order.
+    outputs: of the model (inputs, classes).
+    statistics: of the inputs, as `input_statistics` gives them.
+    features: of a layer (inputs, neurons), if one is read.
+    order: which row of the columns each input has.
     """
 
     ids: NDArray[np.str_]
@@ -72,10 +75,15 @@ class GuardInputs:
 class GuardSettings:
     """How a guard is fitted.
 
-    point: what its threshold is chosen by. miss: how often a prediction set may miss the true class. sets: how they are
-    made. unfamiliar: the share of inputs like the calibration data that may be called unfamiliar. neighbours: k of the
-    nearest-neighbour distance. probabilities: whether the outputs are probabilities. input_shape: of one input.
-    layer: where the features are, as the runtime finds it. least: inputs that each part must have.
+    point: what its threshold is chosen by.
+    miss: how often a prediction set may miss the true class.
+    sets: how they are made.
+    unfamiliar: the share of inputs like the calibration data that may be called unfamiliar.
+    neighbours: k of the nearest-neighbour distance.
+    probabilities: whether the outputs are probabilities.
+    input_shape: of one input.
+    layer: where the features are, as the runtime finds it.
+    least: inputs that each part must have.
     """
 
     point: OperatingPoint
@@ -101,8 +109,9 @@ def parts(ids: Sequence[str], seed: int) -> NDArray[np.intp]:
 class FittedGuard:
     """A guard, with every score of the inputs that its thresholds were set on.
 
-    scores: by name; "guard" is the probability of being wrong. wrong: which of these predictions are. levels: by score,
-    the thresholds that may be tried for a promised risk.
+    scores: by name; "guard" is the probability of being wrong.
+    wrong: which of these predictions are.
+    levels: by score, the thresholds that may be tried for a promised risk.
     """
 
     guard: GuardModule

@@ -213,7 +213,8 @@ def conformity(probabilities: Tensor, method: str, penalty: float, free: int) ->
 class GuardedModel(nn.Module):
     """A model and its guard as one module, from inputs to `GuardAnswer`.
 
-    model: as it was examined. preprocess: what is done to the data's inputs before the model, if anything.
+    model: as it was examined.
+    preprocess: what is done to the data's inputs before the model, if anything.
     """
 
     def __init__(self, model: nn.Module, guard: GuardModule, *, preprocess: Callable[[Tensor], Tensor] | None = None):

@@ -90,7 +90,9 @@ def risk_levels(scores: Floats) -> Floats:
 class OperatingPoint:
     """What a threshold is chosen by.
 
-    aim: "recall", "precision", "false_alarms" or "risk". value: from 0 to 1. confidence: of a promised risk.
+    aim: "recall", "precision", "false_alarms" or "risk".
+    value: from 0 to 1.
+    confidence: of a promised risk.
     """
 
     aim: Aim

@@ -83,8 +83,8 @@ def error_regions(
 ) -> list[ErrorRegion]:
     """The candidates of a view, from the inputs `among`: one for each cluster of their errors with a gain.
 
-    strata: a number per input, such as its class, within which error rates are compared. smallest: how many of the
-    inputs a region holds at least.
+    strata: a number per input, such as its class, within which error rates are compared.
+    smallest: how many of the inputs a region holds at least.
     """
     chosen, errors = np.flatnonzero(among), np.flatnonzero(among & wrong)
     if min(len(errors), len(chosen) - len(errors)) < 2 * SMALLEST or not view.values.shape[1]:

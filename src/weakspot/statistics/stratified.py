@@ -22,7 +22,8 @@ def stratified_share(
     for a single stratum of a large population it is Wilson's interval (`wilson1927`; stratified sampling:
     `neyman1934`, score intervals under a constraint: `miettinen1985`).
 
-    population, trials: (strata,). successes: (strata,) or (repetitions, strata).
+    population, trials: (strata,).
+    successes: (strata,) or (repetitions, strata).
 
     >>> value, (low, high) = stratified_share([10**9], [10], [8])
     >>> float(value), round(float(low), 4), round(float(high), 4)
