@@ -3,7 +3,7 @@
 import numpy as np
 
 from weakspot.core.finding import Estimate
-from weakspot.statistics import Interval, auroc, auroc_interval, wilson_interval
+from weakspot.statistics import Interval, auroc, auroc_interval, mean_interval, wilson_interval
 from weakspot.statistics.clustered import auroc_deviations, effective_size, grouped_share_interval
 
 
@@ -11,6 +11,19 @@ def interval_estimate(value: float, interval: Interval, about: str = "", *, conf
     """A number with an interval that was computed for it."""
     low, high = (float(end) for end in interval)
     return Estimate(float(value), low, high, confidence, about)
+
+
+def mean_of(values: np.ndarray, about: str = "", *, confidence: float = 0.95) -> Estimate:
+    """The mean of a number per input with Student's interval; of fewer than two inputs it has none.
+
+    >>> print(mean_of(np.array([1.0, 2.0, 3.0])))
+    2 (-0.4841 to 4.484)
+    """
+    mean = Estimate(float(values.mean()), about=about) if len(values) else Estimate(None, about=about)
+    if len(values) < 2:
+        return mean
+    interval = mean_interval(values, confidence=confidence)
+    return interval_estimate(float(values.mean()), interval, about, confidence=confidence)
 
 
 def share_estimate(count: int, total: int, about: str = "", *, confidence: float = 0.95) -> Estimate:

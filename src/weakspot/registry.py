@@ -23,10 +23,10 @@ BUILT_IN = {
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage ImageHashes Duplicates",
     "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
-    "DetectorEvaluation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions RobustAccuracy "
-    "PredictionGuard GuardEvaluation GuardedInputs",
+    "DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions "
+    "RobustAccuracy PredictionGuard GuardEvaluation GuardedInputs",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
-    "KnownConfidence LabelPlan GroupGaps",
+    "KnownConfidence LabelPlan GroupGaps PixelConfusion",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",

@@ -20,7 +20,7 @@ def answers(pairs, tmp_path_factory):
     return weakspot.ask(
         digits.model(),
         test=pairs,
-        classes=digits.CLASSES,
+        class_names=digits.CLASSES,
         scores="logits",
         robustness={"neighbours": {"rotate": 20}, "looks": 4},
         confidence={},

@@ -102,7 +102,7 @@ def test_the_viewer_is_given_both_runs(answers, monkeypatch):
 
 
 def test_what_is_printed_is_short(answers):
-    assert repr(answers) == f"Answers({str(answers.folder)!r}, 2 Findings)"
+    assert repr(answers) == f"Answers({str(answers.folder)!r}, 3 Findings)"
     assert repr(Run.open(answers.folder)).startswith("Run(")
     finding = answers[WEAK]
     first = finding.summary["weak_share"]

@@ -8,7 +8,7 @@ from nbclient import NotebookClient
 
 CELLS = [
     "import weakspot\nfrom weakspot.data import digits\n"
-    "run = weakspot.ask(digits.model(), test=digits.test(), limit=40, scores='logits', classes=digits.CLASSES,\n"
+    "run = weakspot.ask(digits.model(), test=digits.test(), limit=40, scores='logits', class_names=digits.CLASSES,\n"
     "                   bounds=(0, 1), robustness={'neighbours': {'rotate': 20}, 'looks': 3}, pictures={})\nrun",
     "run['robustness.neighbour_accuracy']",
     "float(run['robustness.neighbour_accuracy'].summary['weak_share'])",

@@ -22,7 +22,7 @@ def test_it_gives_what_a_plan_gives(answers, pairs, tmp_path):
     subject = Subject(digits.model(), classes=digits.CLASSES, scores="logits")
     plan = Plan.of(steps_for({**ASKED, "confidence": {}}))
     plan.run(subject, {"test": ArraySource(*pairs)}, run := Run.create(tmp_path / "plan"))
-    assert run.names() == answers.names()
+    assert {*run.names(), "performance.performance"} == {*answers.names()}  # asked besides: it costs no pass
     assert [answers[name].digest for name in run.names()] == [finding.digest for finding in run]
 
 
@@ -50,7 +50,7 @@ def test_paths_and_mappings_are_read_as_in_the_file(answers, pairs, tmp_path):
     np.savez(tmp_path / "digits.npz", x_test=inputs.numpy(), y_test=targets.numpy(), x=inputs.numpy())
     test, pool = str(tmp_path / "digits.npz"), {"path": str(tmp_path / "digits.npz"), "inputs": "x"}
     made = weakspot.ask(
-        "weakspot.data.digits:model", test=test, pool=pool, scores="logits", classes=10, confidence={},
+        "weakspot.data.digits:model", test=test, pool=pool, scores="logits", class_names=10, confidence={},
         data={"moved": {"path": "test", "attack": "fgsm", "arguments": {"epsilon": 0.1}}}, bounds=(0, 1),
         run=tmp_path / "run",
     )  # fmt: skip
@@ -120,7 +120,7 @@ def test_what_happens_is_logged_under_one_name(pairs, tmp_path, caplog):
     assert {record.name for record in caplog.records} == {"weakspot"}
     said = {(record.levelname, record.getMessage()) for record in caplog.records}
     assert ("WARNING", "test: the loader shuffles; samples are read in the order of its data set") in said
-    assert ("INFO", "test: 1 question: 60 samples") in said
+    assert ("INFO", "test: 2 questions: 60 samples") in said
 
 
 def test_a_bar_is_drawn_where_one_is_wanted(pairs, tmp_path, capfd):
@@ -139,6 +139,10 @@ def test_a_bar_is_drawn_where_one_is_wanted(pairs, tmp_path, capfd):
         ({"confidence": {}, "test": ("a", "b")}, r"test is a tuple of \['str', 'str'\]: expected"),
         ({"confidence": {}, "test": [{"a": 1, "b": 2}]}, "samples are mappings with 'a', 'b', and which of these"),
         ({"confidence": {}, "test": "nowhere"}, "nowhere"),
+        (
+            {"confidence": {}, "classes": ["a", "b"]},
+            r"expected a question's options .*the names of the classes are class_names",
+        ),
         ({"confidence": {}, "data": {"a b": "x"}}, "'a b' is no name for a split"),
         ({"confidence": {}, "test": {"paht": "x"}}, "data.test.paht is not known: did you mean 'path'"),
     ],
@@ -159,4 +163,4 @@ def test_a_shape_that_the_model_cannot_take_is_told_with_the_error_of_torch(pair
 
 def test_options_of_a_subject_belong_to_it(pairs):
     with pytest.raises(ConfigError, match="the model is a Subject already: say classes, scores where you make it"):
-        weakspot.ask(Subject(digits.model()), test=pairs, classes=10, scores="logits", confidence={})
+        weakspot.ask(Subject(digits.model()), test=pairs, class_names=10, scores="logits", confidence={})

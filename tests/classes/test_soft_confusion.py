@@ -193,7 +193,7 @@ def test_the_room_ranks_and_chooses_by_the_outputs(tmp_path) -> None:
     confused = {frozenset((row["first"], row["second"])) for row in pairs.table.to_pylist() if row["confused"]}
     assert {frozenset((row["prediction"], row["suspected"])) for row in listed.table.to_pylist()} <= confused
     assert len(listed.table) == 5
-    with pytest.raises(ConfigError, match='classes by \'colour\' is not known: choose "neurons" or "outputs"'):
+    with pytest.raises(ConfigError, match=r'colour.* is not known: choose "neurons", "outputs" or "pixels"'):
         steps({"by": "colour"})
     with pytest.raises(ConfigError, match="has no option 'layers'"):
         steps({"by": "outputs", "layers": "all"})

@@ -23,6 +23,7 @@ from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
+from weakspot.core.options import shortened
 from weakspot.core.output_choice import OutputChoice
 from weakspot.core.plan import Plan
 from weakspot.core.probe import Probe
@@ -30,6 +31,7 @@ from weakspot.core.progress import LOGGER, Logged, Progress
 from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.core.tasks import Scores, Task
+from weakspot.performance.room import with_performance
 from weakspot.registry import find_probe, steps_for
 
 _DIGITS = 8
@@ -45,7 +47,7 @@ def ask(
     *,
     data: Mapping[str, Any] | None = None,
     task: Task = "classification",
-    classes: Sequence[str] | int | None = None,
+    class_names: Sequence[str] | int | None = None,
     scores: Scores | None = None,
     bounds: tuple[float, float] | None = None,
     preprocess: Callable[[Tensor], Tensor] | None = None,
@@ -67,8 +69,9 @@ def ask(
     test, train, pool: the splits: a torch Dataset or DataLoader, an array or tensor, a tuple (inputs, targets), a
         source of `weakspot.data.sources`; or, as in `weakspot.yaml`, a folder, a file, or a mapping.
     data: further splits by their names.
-    task, classes, scores, bounds, preprocess, output, device, fingerprint: as for `Subject`, where they belong if the
-        model is one.
+    class_names: the classes' names, or how many there are: `classes` of `Subject`, which is a question here.
+    task, scores, bounds, preprocess, output, device, fingerprint: as for `Subject`, where they belong if the model is
+        one.
     probes: single probes besides, by name or `module:Class`.
     run: the folder of the Run. By default `runs/` with the name of the model and a digest of model and data: so the
         same call goes on where it stopped and computes nothing twice, and another model gets another folder.
@@ -77,15 +80,17 @@ def ask(
     progress: True for a bar; by default passes are logged under the name `weakspot`.
     questions: each question or probe with its options, as under `ask` in `weakspot.yaml`.
     """
+    _check_questions(questions)
     planned = Plan.of(steps_for(questions, probes))
     if not planned.steps:
         raise ConfigError("nothing is asked: name a question with its options, such as robustness={}")
-    about = {"task": task, "classes": classes, "scores": scores, "bounds": bounds, "preprocess": preprocess,
+    about = {"task": task, "classes": class_names, "scores": scores, "bounds": bounds, "preprocess": preprocess,
              "output": output, "device": device, "fingerprint": fingerprint}  # fmt: skip
     splits = {"test": test, "train": train, "pool": pool, **(data or {})}
     subject = _subject(model, about)
     check_tasks({**questions, **dict.fromkeys(probes)}, subject.task)
     loaded = _loaded(subject, {name: split for name, split in splits.items() if split is not None}, limit)
+    planned = with_performance(planned, loaded.subject)
     planned.check(loaded.data)
     _tell(loaded)
     target = Path(run) if run is not None else _usual_folder(loaded)
@@ -117,6 +122,15 @@ def examine(
     source = source_of(data, "the data are", subject.classes)
     made = [find_probe(probe)() if isinstance(probe, str) else probe for probe in probes]
     return driver.examine(subject, source, made, execution=execution, engine=engine, progress=progress, work=work)
+
+
+def _check_questions(questions: Mapping[str, Any]) -> None:
+    for name, options in questions.items():
+        if options is not None and not isinstance(options, Mapping):
+            hint = "; the names of the classes are class_names" if name == "classes" else ""
+            raise ConfigError(
+                f"{name} is {shortened(options)}: expected a question's options as a mapping, or {{}}{hint}"
+            )
 
 
 def _tell(loaded: Loaded) -> None:

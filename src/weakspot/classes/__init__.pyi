@@ -44,6 +44,7 @@ from weakspot.classes.pairs import most_suspicious as most_suspicious
 from weakspot.classes.pairs import pair_classes as pair_classes
 from weakspot.classes.pairs import pair_values as pair_values
 from weakspot.classes.pairs import suspicious as suspicious
+from weakspot.classes.pixel_probes import PixelConfusion as PixelConfusion
 from weakspot.classes.probes import ClassPairs as ClassPairs
 from weakspot.classes.probes import ImagesToLabel as ImagesToLabel
 from weakspot.classes.probes import OutputPairs as OutputPairs

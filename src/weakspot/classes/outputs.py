@@ -5,6 +5,7 @@ from typing import Any
 
 from weakspot.classes import finding_outputs as declared
 from weakspot.classes import gap_outputs, label_outputs
+from weakspot.classes.pixel_outputs import PIXEL_CONFUSION
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import number, roughly
@@ -123,6 +124,7 @@ ROOM = Room(
         "classes.known_confidence": label_outputs.KNOWN_CONFIDENCE,
         "classes.label_plan": label_outputs.LABEL_PLAN,
         "classes.estimated_accuracy": label_outputs.ESTIMATED_ACCURACY,
+        "classes.pixel_confusion": PIXEL_CONFUSION,
     },
     worst=worst,
     pages=(

@@ -45,8 +45,9 @@ _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "robustness": (
         {"neighbours": {"rotate": 15, "shift": 2}},
         {"neighbours": {"brightness": 0.2, "noise": 0.05}, "tolerance": 3},
+        {"neighbours": {"brightness": 0.2, "noise": 0.05}, "least_iou": 0.75},
     ),
-    "classes": ({}, {"by": "outputs"}),
+    "classes": ({}, {"by": "outputs"}, {"by": "pixels"}),
     "causes": ({"select": {"from": "pool"}}, {}),
     "lesions": ({},),
     "pictures": ({"size": 64},),
@@ -179,12 +180,22 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
-        sure = loaded.subject.task == "classification" and loaded.subject.scores is not None
-        for options in (way for way in ways if sure or "confidence" not in way):
+        for options in _fitting(name, ways, loaded.subject):
             questions[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
             if questions[name][1] is None:
                 break
     return questions
+
+
+def _fitting(name: str, ways: Sequence[dict[str, Any]], subject: Subject) -> Sequence[dict[str, Any]]:
+    """The ways that are for the task; where none is, the last one, so that the reason is told."""
+    sure = subject.task == "classification" and subject.scores is not None
+    fitting = []
+    for options in ways:
+        with suppress(ConfigError):
+            check_tasks({name: {**options, **_QUICKLY.get(name, {})}}, subject.task)
+            fitting += [options] if sure or "confidence" not in options else []
+    return fitting or ways[-1:]
 
 
 def _why_not(name: str, options: Mapping[str, Any], loaded: Loaded) -> str | None:

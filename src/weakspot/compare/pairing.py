@@ -5,12 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
 
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Finding
 from weakspot.core.groups import common_groups
-from weakspot.statistics.intervals import Interval
+from weakspot.statistics.intervals import Interval, mean_interval
 
 ID = "id"
 _METADATA = "metadata."
@@ -35,8 +34,7 @@ def paired_mean_interval(before: ArrayLike, after: ArrayLike, *, confidence: flo
         raise DataError(
             f"expected two columns of two numbers and more, got {change.shape}; pair them by the inputs' ids"
         )
-    width = student.ppf((1 + confidence) / 2, len(change) - 1) * change.std(ddof=1) / np.sqrt(len(change))
-    return Interval(np.asarray(change.mean() - width), np.asarray(change.mean() + width))
+    return mean_interval(change, confidence=confidence)
 
 
 def paired_columns(before: Finding, after: Finding) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray | None]]:

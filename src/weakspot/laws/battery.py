@@ -46,7 +46,7 @@ class Trial:
     def __init__(self, probe: type[Probe], task: Task, options: Mapping[str, Any]):
         self.step = Step.of(probe, **options)
         self.probe = probe
-        self.bench: Bench = bench(task)
+        self.bench: Bench = bench(task, flat="variation" in getattr(probe, "__dataclass_fields__", ()))
 
     def examine(
         self, *, data: Mapping[str, Source] | None = None, engine: Engine | None = None, **execution: Any

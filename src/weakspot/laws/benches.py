@@ -24,15 +24,15 @@ class Bench:
     data: Mapping[str, Source]
 
 
-def bench(task: Task) -> Bench:
-    """The bench for subjects of one task."""
+def bench(task: Task, *, flat: bool = False) -> Bench:
+    """The bench for subjects of one task; segmentations are of volumes, or `flat`, of images, which can be varied."""
     rng = np.random.default_rng(20)
-    model = _MODELS[task]()
+    model = TinySegmenter(2) if flat and task == "segmentation" else _MODELS[task]()
     _make_whole(model, rng)
     classes = 4 if task in ("classification", "multilabel") else 2 if task == "segmentation" else None
     scores: Scores | None = "logits" if classes else None
     subject = Subject(model, task=task, classes=classes, scores=scores, bounds=(0, 4))
-    return Bench(subject, {split: _data(task, split, count, rng) for split, count in SAMPLES.items()})
+    return Bench(subject, {split: _data(task, split, count, rng, flat) for split, count in SAMPLES.items()})
 
 
 class ReusedBlock(nn.Module):
@@ -56,11 +56,12 @@ class ReusedBlock(nn.Module):
 
 
 class TinySegmenter(nn.Sequential):
-    """Two 3-D convolutions with dropout of one half, whose factor 2 is exact."""
+    """Two convolutions with dropout of one half, whose factor 2 is exact."""
 
-    def __init__(self) -> None:
+    def __init__(self, dimensions: int = 3) -> None:
+        convolution, dropout = (nn.Conv3d, nn.Dropout3d) if dimensions == 3 else (nn.Conv2d, nn.Dropout2d)
         super().__init__(
-            nn.Conv3d(1, 4, 3, padding=1), nn.ReLU(), nn.Dropout3d(0.5), nn.Dropout(0.5), nn.Conv3d(4, 2, 1)
+            convolution(1, 4, 3, padding=1), nn.ReLU(), dropout(0.5), nn.Dropout(0.5), convolution(4, 2, 1)
         )
 
 
@@ -83,9 +84,9 @@ def _make_whole(model: nn.Module, rng: np.random.Generator) -> None:
                 module.eps = 0.0
 
 
-def _data(task: Task, split: str, count: int, rng: np.random.Generator) -> Source:
+def _data(task: Task, split: str, count: int, rng: np.random.Generator, flat: bool) -> Source:
     ids = [f"{split} <{number}>" for number in range(count)]
-    shape = (1, 6, 6, 6) if task == "segmentation" else (1, 8, 8)
+    shape = (1, 6, 6, 6) if task == "segmentation" and not flat else (1, 8, 8)
     inputs = rng.integers(0, 4, (count, *shape)).astype(np.float32)
     highest, each = {
         "classification": (4, ()),

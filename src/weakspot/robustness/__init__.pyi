@@ -56,3 +56,4 @@ from weakspot.robustness.probes import SquaredError as SquaredError
 from weakspot.robustness.score_thresholds import best_f1_threshold as best_f1_threshold
 from weakspot.robustness.score_thresholds import lowest_weak_threshold as lowest_weak_threshold
 from weakspot.robustness.score_thresholds import quantile_threshold as quantile_threshold
+from weakspot.robustness.segmentation_probes import NeighbourSegmentation as NeighbourSegmentation

@@ -10,6 +10,7 @@ from weakspot.robustness import finding_outputs as declared
 from weakspot.robustness import guard_outputs
 from weakspot.robustness.attack_outputs import ROBUST_ACCURACY
 from weakspot.robustness.corruption_outputs import COMMON_CORRUPTIONS
+from weakspot.robustness.segmentation_outputs import NEIGHBOUR_SEGMENTATION
 
 _PICTURES = 2
 _TOO_OFTEN = "small variations are predicted incorrectly too often"
@@ -91,6 +92,7 @@ ROOM = Room(
     findings={
         "robustness.neighbour_accuracy": declared.NEIGHBOUR_ACCURACY,
         "robustness.neighbour_tolerance": declared.NEIGHBOUR_TOLERANCE,
+        "robustness.neighbour_segmentation": NEIGHBOUR_SEGMENTATION,
         "robustness.squared_error": declared.SQUARED_ERROR,
         "robustness.weak_places": declared.WEAK_PLACES,
         "robustness.class_robustness": declared.CLASS_ROBUSTNESS,

@@ -89,6 +89,11 @@ class NeighbourAccuracy(NeighbourProbe):
         try:
             super().check_task(task, options)
         except ConfigError as error:
+            if task == "segmentation":
+                raise ConfigError(
+                    f"{error}: give `least_iou`, such as 0.75, below which mean IoU of its neighbours an input is weak "
+                    "(in Python use NeighbourSegmentation)"
+                ) from error
             if task not in NeighbourTolerance.tasks:
                 raise
             raise ConfigError(

@@ -17,10 +17,21 @@ from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProb
 from weakspot.robustness.guard_probes import GuardedInputs, GuardEvaluation, PredictionGuard
 from weakspot.robustness.metrics_promises import AIMS
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
+from weakspot.robustness.segmentation_probes import NeighbourSegmentation
 
 SHARED = ("variation", "looks", "threshold", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
-ROOM_OPTIONS = ("neighbours", "tolerance", "analysis", "corruptions", "attacks", "detector", "select", "guard")
+ROOM_OPTIONS = (
+    "neighbours",
+    "tolerance",
+    "least_iou",
+    "analysis",
+    "corruptions",
+    "attacks",
+    "detector",
+    "select",
+    "guard",
+)
 """Options of the room itself."""
 _EXAMPLES = {
     "detector": "{sample: 5000, layers: null}",
@@ -34,6 +45,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
 
     neighbours: how neighbours may differ, such as {rotate: 30, shift: 3}.
     tolerance: for a regression: how many times the training data's mean squared error still counts as correct.
+    least_iou: for a segmentation: below which mean IoU of its neighbours an input is weak; the other options are then
+        those of `NeighbourSegmentation`, and neighbours move nothing.
     analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
     corruptions: true, or options of `CommonCorruptions`: errors under the common corruptions, by severity and class.
     attacks: options of `RobustAccuracy`, such as {epsilons: [0.03]}: accuracy under attack.
@@ -49,6 +62,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     >>> [step.probe.__name__ for step in steps({"neighbours": {"rotate": 10}, "detector": True})]
     ['NeighbourAccuracy', 'DetectorEvaluation']
     """
+    if "least_iou" in options:
+        return [_segmentation(dict(options))]
     accuracy_options = dict(options)
     _check_known(accuracy_options, NeighbourAccuracy, of="robustness", beside=ROOM_OPTIONS)
     if "neighbours" in accuracy_options:
@@ -96,6 +111,13 @@ def _guard_steps(value: Any) -> list[Step]:
         given = complete_options(GuardedInputs, {"training": {}, **watching})
         asked.append(Step(GuardedInputs, given, watched, {"guard": fitted}))
     return asked
+
+
+def _segmentation(options: dict[str, Any]) -> Step:
+    _check_known(options, NeighbourSegmentation, of="robustness of a segmentation", beside=("neighbours",))
+    if "neighbours" in options:
+        options["variation"] = variation(options.pop("neighbours"))
+    return Step.of(NeighbourSegmentation, **options)
 
 
 def _analysis_steps(accuracy: Step, shared: Mapping[str, Any]) -> list[Step]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from weakspot.core.errors import ConfigError, DataError
 
@@ -74,6 +74,18 @@ def difference_interval(
     first, second = _share(successes, trials), _share(other_successes, other_trials)
     below, above = np.hypot(first - low, other_high - second), np.hypot(high - first, second - other_low)
     return Interval(first - second - below, first - second + above)
+
+
+def mean_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Interval of a mean: x̄ ± t(n−1)·s/√n (Student 1908, `student1908`).
+
+    Args:
+        values: independent measurements, shape (n,), two at least.
+        confidence: of the interval.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    width = stdtrit(len(numbers) - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / np.sqrt(len(numbers))
+    return Interval(np.asarray(numbers.mean() - width), np.asarray(numbers.mean() + width))
 
 
 def bootstrap_interval(
