@@ -138,7 +138,10 @@ def load_subject(config: Config, folder: Path, *, device: str | None = None) -> 
     with named(config, "subject", "classes"):
         classes = _classes(entry.classes, folder)
     with named(config, "subject"):
-        return subject_of(entry, model, classes=classes, preprocess=preprocess, device=where), notes
+        subject = subject_of(entry, model, classes=classes, preprocess=preprocess, device=where)
+    files = [entry.weights] if isinstance(entry.weights, str) else entry.weights or []
+    subject.weights = ", ".join(Path(str(file)).name for file in files)
+    return subject, notes
 
 
 def subject_of(

@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from weakspot.compare import Comparison, Difference
-    from weakspot.compare.flips import Flips
+    from weakspot.compare.flips import AnswerChanges
 
 _MOST_LINES = 8
 _MOST_NAMES = 6
@@ -37,7 +37,7 @@ def print_comparison(comparison: "Comparison", *, every: bool) -> None:
     typer.echo(f"{told}{more}")
 
 
-def _print_flips(flips: "Flips", *, every: bool) -> None:
+def _print_flips(flips: "AnswerChanges", *, every: bool) -> None:
     from weakspot.cli.printing import print_table, printable
     from weakspot.formatting import counted, percent
 

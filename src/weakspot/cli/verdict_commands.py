@@ -11,7 +11,7 @@ from weakspot.cli.room_commands import question
 
 if TYPE_CHECKING:
     from weakspot.compare import Difference
-    from weakspot.compare.flips import Flips
+    from weakspot.compare.flips import AnswerChanges
     from weakspot.core.run import Run
     from weakspot.gate.evaluation import Verdict
 
@@ -165,7 +165,7 @@ def _entry(one: "Difference") -> dict[str, object]:
     return {**vars(one), "verdict": one.verdict}
 
 
-def _flips_entry(flips: "Flips | None") -> dict[str, object] | None:
+def _flips_entry(flips: "AnswerChanges | None") -> dict[str, object] | None:
     if flips is None:
         return None
     groups = [{**vars(one), "verdict": one.verdict} for one in flips.groups]

@@ -37,7 +37,7 @@ class GroupDifference:
 
 
 @dataclass(frozen=True)
-class Flips:
+class AnswerChanges:
     """The inputs that both Runs have, by how they are predicted before and after."""
 
     finding: str
@@ -53,7 +53,7 @@ class Flips:
         return len(self.fixed) + len(self.broken) + len(self.incorrect) + self.correct
 
 
-def flips_of(before: Finding, after: Finding, *, confidence: float = 0.95) -> Flips | None:
+def flips_of(before: Finding, after: Finding, *, confidence: float = 0.95) -> AnswerChanges | None:
     """What became of each input that two Findings say to be correct or not; None where they say nothing of it."""
     old, new = by_id(before.table), by_id(after.table)
     columns = after.outputs.columns_of_role(after, "correct")
@@ -68,7 +68,7 @@ def flips_of(before: Finding, after: Finding, *, confidence: float = 0.95) -> Fl
     naming = {name: tables[1][name].to_numpy() for name, role in roles.items() if role in ("target", "metadata")}
     fixed, broken, incorrect = ([str(name) for name in ids[rows]] for rows in (~was & now, was & ~now, ~was & ~now))
     groups = list(_groups(naming, was, now, confidence))
-    return Flips(after.name, fixed, broken, incorrect, int((was & now).sum()), groups)
+    return AnswerChanges(after.name, fixed, broken, incorrect, int((was & now).sum()), groups)
 
 
 def _groups(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from weakspot.compare.flips import Flips, flips_of
+from weakspot.compare.flips import AnswerChanges, flips_of
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.run import MANIFEST, Run
@@ -19,7 +19,7 @@ class Milestone:
     written: datetime
     numbers: dict[tuple[str, str], tuple[Estimate, str]]
     """Each number with its unit, by the Finding and its name."""
-    flips: Flips | None
+    flips: AnswerChanges | None
     """What became of the inputs since the Run before, where both have the same."""
 
 
@@ -52,7 +52,7 @@ def _answering(run: Run) -> Iterator[tuple[tuple[str, str], tuple[Estimate, str]
                     yield (head.name, name), (head.summary[name], declared.unit)
 
 
-def _flips(before: Run, after: Run) -> Flips | None:
+def _flips(before: Run, after: Run) -> AnswerChanges | None:
     return next((one for name in _rows(before, after) if (one := flips_of(before[name], after[name]))), None)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from weakspot.compare.flips import Flips, flips_of
+from weakspot.compare.flips import AnswerChanges, flips_of
 from weakspot.compare.pairing import paired_columns, paired_mean_interval
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
@@ -70,7 +70,7 @@ class Comparison:
     notes: list[str]
     main: list[Difference] = field(default_factory=list)
     """One for each fact that answers a question."""
-    flips: Flips | None = None
+    flips: AnswerChanges | None = None
     """Which inputs are predicted differently, where both Runs say which are correct."""
 
     def shown(self) -> list[Difference]:

@@ -115,7 +115,7 @@ function draw(cell, index) {
   const drawn = shown.sheets.draw(canvas, index);
   const row = member(index);
   one.textContent = row ? row.kind : "";
-  two.textContent = row ? (index === 0 ? "medoid" : number(row.distance)) : "";
+  two.textContent = row ? (index === 0 ? "medoid" : `distance ${number(row.distance)}`) : "";
   cell.title = row ? `${row.id}\n${row.kind}` : "";
   cell.dataset.ready = drawn && row ? "1" : "0";
 }
