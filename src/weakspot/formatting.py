@@ -123,11 +123,13 @@ def number(value: float | Decimal) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent; what is not all is never rounded up to all.
+    """A share in percent; what is not all is never rounded up to all, and what is none has no percent sign.
 
-    >>> print(percent(0.95), percent(1.0), percent(0.999999), sep=", ")
-    95 %, 100 %, > 99.99 %
+    >>> print(percent(0.95), percent(1.0), percent(0.999999), percent(float("nan")), sep=", ")
+    95 %, 100 %, > 99.99 %, –
     """
+    if isnan(share):
+        return MISSING
     return "> 99.99\u00a0%" if 0.99995 <= share < 1 else f"{number(100 * share)}\u00a0%"
 
 

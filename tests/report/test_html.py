@@ -1,4 +1,5 @@
 import base64
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from weakspot.core.finding import Estimate, Finding, Picture
 from weakspot.core.outputs import Headline, Outputs, share
 from weakspot.core.run import Run
 from weakspot.report import render, write_report
+from weakspot.report.provenance import variation_words
 from weakspot.report.view_models import ShownVerdict
 from weakspot.rooms import QUESTIONS
 
@@ -30,7 +32,7 @@ def flat(text: str) -> str:
 def test_the_head_names_the_model_its_task_and_its_data(run: Run) -> None:
     page = read(render(run))
     head = page.one("header").text
-    assert page.one("title").text == "Net<b> · weakspot report"
+    assert page.one("title").text == f"Net<b> {MODEL[:6]} · weakspot report"
     assert page.one("h1").text == "Net<b>"
     for said in (
         "classification",
@@ -49,6 +51,39 @@ def test_the_head_tells_of_samples_that_were_left_out(run: Run) -> None:
     head = flat(read(render(run)).one("header").text)
     assert "Data: test 298 samples, 2 left out" in head and "Data: train 9 samples" in head
     assert head.count("left out") == 1
+
+
+def test_where_it_comes_from_is_told_in_words(run: Run) -> None:
+    noted = run.manifest()
+    attacked = {**noted["data"]["test"], "made": "the split clean, attacked by fgsm with epsilon 0.1"}
+    drawn = {**noted["data"]["train"], "made": "300 of 50,000, drawn at random"}
+    run.describe(subject={**noted["subject"], "weights": "net.safetensors"}, data={"test": attacked, "train": drawn})
+    varied = {"variation": {"is": "weakspot.looks.geometry:Rotate", "degrees": 10, "code": "c" * 64}}
+    run.save(Finding("robustness.varied", provenance={**provenance(), "parameters": varied}))
+    os.utime(run.folder / "run.json", (1_000_000_000, 1_000_000_000))
+    page = read(render(run))
+    assert page.one("title").text == "Net<b>, net.safetensors · weakspot report"
+    head = flat(page.one("header").text)
+    for said in ("Weights net.safetensors", "attacked by fgsm with epsilon 0.1", "300 of 50,000", "9 September 2001"):
+        assert said in head
+    assert "rotated by up to 10°" in section(page, "robustness.varied").one("p", class_="where").text
+    assert "rests on 300 samples train data" in section(page, "coverage.sections").one("p", class_="where").text
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"is": "a:Rotate", "degrees": [-5, 10]}, "rotated by -5 to 10°"),
+        ({"is": "a:Jpeg", "quality": 30}, "jpeg (quality 30)"),
+        (
+            {"is": "a:Either", "ways": [{"is": "a:Shift", "pixels": 2}, {"is": "a:Flip"}]},
+            "shifted by up to 2 px or flip",
+        ),
+        ({"is": "mine:Rotate", "radians": 1}, "rotate (radians 1)"),
+    ],
+)
+def test_variations_are_told_as_people_say_them(told, words) -> None:
+    assert variation_words(told) == words
 
 
 def test_the_overview_leads_to_the_questions(run: Run) -> None:

@@ -172,7 +172,10 @@ def load_subject(config: Config, folder: Path, *, device: str | None = None) -> 
     if preprocess is None:
         notes += unprepared(model, entry.model, entry.arguments)
     with named(config, "subject"):
-        return subject_of(entry, model, classes=classes, preprocess=preprocess, device=where), notes
+        subject = subject_of(entry, model, classes=classes, preprocess=preprocess, device=where)
+    files = [entry.weights] if isinstance(entry.weights, str) else entry.weights or []
+    subject.weights = ", ".join(Path(str(file)).name for file in files)
+    return subject, notes
 
 
 def unprepared(model: Any, reference: str = "", arguments: Mapping[str, Any] | None = None) -> list[str]:

@@ -51,7 +51,10 @@ def attacked_split(entry: DataEntry, data: Mapping[str, Source], subject: Subjec
     if entry.path not in data:
         names = ", ".join(data) or "none"
         raise ConfigError(f"path is {entry.path!r}: expected the split to attack, one of {names}")
-    return attacked(data[entry.path], subject, {**entry.arguments, "attack": entry.attack}, folder=sets)
+    made: Any = attacked(data[entry.path], subject, {**entry.arguments, "attack": entry.attack}, folder=sets)
+    options = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in entry.arguments.items())
+    made.made = f"the split {entry.path}, attacked by {entry.attack}" + (f" with {options}" if options else "")
+    return made  # type: ignore[no-any-return]
 
 
 def _kind(path: str, folder: Path) -> Kind:

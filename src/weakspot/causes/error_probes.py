@@ -66,7 +66,10 @@ class Errors(Probe):
         if numeric:
             above = error_threshold(rows["error"], threshold=self.threshold, quantile=self.quantile)
             rule = f": the {self.quantile:g} quantile of these errors" if self.threshold is None else ""
-            limit = {"threshold": Estimate(above, about=f"error above which a prediction counts as incorrect{rule}")}
+            by_rule = {"set_share": Estimate(1 - self.quantile)} if self.threshold is None else {}
+            limit = by_rule | {
+                "threshold": Estimate(above, about=f"error above which a prediction counts as incorrect{rule}")
+            }
             correct, columns = rows["error"] <= above, {"error": rows["error"]}
             arrays = {"prediction": rows["prediction"], "target": rows["target"]}
         else:

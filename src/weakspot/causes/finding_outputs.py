@@ -32,6 +32,9 @@ ERRORS = Outputs(
             "share of the images that the model predicts incorrectly", better="lower", mean_of="not correct"
         ),
         "threshold": number("error above which a prediction counts as incorrect", optional=True),
+        "set_share": share(
+            "share of the images that counts as incorrect by the rule: set, not measured", optional=True
+        ),
         "inputs": count("samples examined"),
     },
     columns={
@@ -48,6 +51,11 @@ ERRORS = Outputs(
         "target": ArraySpec("the true numbers", ("samples", "outputs"), optional=True),
     },
     headlines=(
+        Headline(
+            "The {errors} images of the largest errors, above {threshold}, are looked at: {set_share} of {inputs}, "
+            "which is set and not measured.",
+            rank=1,
+        ),
         Headline("{errors} of {inputs} images have an error above {threshold}.", rank=2),
         Headline("{error_share} of the images are predicted incorrectly, {errors} in all.", rank=3),
     ),
@@ -129,6 +137,9 @@ ROOT_CAUSES = Outputs(
             "trait_typical": ArraySpec("mean, or most frequent category", ("clusters", "parameters")),
             "trait_chance": ArraySpec("p-value of the reduction", ("clusters", "parameters")),
             "trait_shared": ArraySpec("whether the images share it", ("clusters", "parameters")),
+            "trait_shared_reduction": ArraySpec(
+                "the reduction where the images share it beyond chance, else not a number", ("clusters", "parameters")
+            ),
         }
     ),
     pictures="images of each cluster, the medoid first, and the mean heat map over the mean image",
@@ -152,13 +163,13 @@ ROOT_CAUSES = Outputs(
             caption="Score over the number of clusters, by layer. The number is chosen where the curve bends.",
         ),
         Matrix(
-            values="trait_reduction",
+            values="trait_shared_reduction",
             columns="parameter_names",
             row_text="cluster {}",
             clip=True,
             format="hundredths",
-            caption="How much less a parameter varies inside a cluster than over all inputs, in percent. It is high "
-            "where the images share it.",
+            caption="What members of a cluster share beyond chance: how much less a parameter varies among them than "
+            "over all inputs, in percent. Empty: no less than chance makes it.",
         ),
     ),
     headlines=(

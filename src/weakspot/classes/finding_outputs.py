@@ -40,6 +40,7 @@ _PAIRS = {
     "confused": count("pairs suspected of confusion", better="lower"),
     "biased": count("pairs suspected of unequal treatment", better="lower", optional=True),
     "pairs": count("pairs of ranked classes"),
+    "no_pairs": text("why no pair of classes is compared", optional=True),
     "classes": count("classes with enough predicted images to be ranked"),
     "not_ranked": count("classes left out, with too few predicted images"),
     **_ranking("confusion"),
@@ -108,6 +109,7 @@ _ALIKE = "{confused} of {pairs} pairs of classes look so alike to the network th
 _CONFIRMED = "; the labels confirm {confusion_true_positives} of these and show {confusion_missed} more."
 _UNEQUAL = " {biased} pairs are suspected of unequal treatment"
 _HEADLINES = (
+    Headline("No pair of classes can be compared: {no_pairs}. Examine more images, or lower least_images.", -1),
     Headline(f"{_ALIKE}{_CONFIRMED}{_UNEQUAL}; the labels confirm {{bias_true_positives}} of these and show "
              "{bias_missed} more.", 0),
     Headline(f"{_ALIKE}{_CONFIRMED}", 1),

@@ -15,6 +15,7 @@ from weakspot.classes.metrics_distance import class_tree
 from weakspot.classes.pairs import pair_classes, pair_values, suspicious
 from weakspot.core.finding import Estimate
 from weakspot.estimates import share_estimate
+from weakspot.formatting import counted
 
 MOST_ROWS = 100_000
 """Rows of the table: the nearest pairs. The arrays hold all."""
@@ -51,6 +52,10 @@ def report_summary(study: Study, sizes: Array, names: Sequence[str]) -> dict[str
     if study.biased is not None:
         about = "pairs suspected of unequal treatment" + _confirmed(study.bias_ranking)
         estimates["biased"] = Estimate(int(study.biased.sum()), about=about)
+    if not study.confused.size:
+        ranked = counted(len(study.classes), "class")
+        why = f"{ranked} of {len(sizes)} with enough images predicted as it, and a pair needs two"
+        estimates["no_pairs"] = Estimate(why, about="why no pair of classes is compared")
     return {
         **estimates,
         "pairs": Estimate(int(study.confused.size), about="pairs of ranked classes"),

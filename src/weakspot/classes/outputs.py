@@ -1,6 +1,7 @@
 """The classes room: its Findings, the worst pairs and groups among them, and its page. Torch-free."""
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any
 
 from weakspot.classes import finding_outputs as declared
@@ -55,7 +56,8 @@ def _pair(finding: Finding, task: str) -> WorstFinding | None:
 
 
 def _confusions(row: Mapping[str, Any]) -> tuple[float, float]:
-    return float(row.get("first_taken_for_second") or 0), float(row.get("second_taken_for_first") or 0)
+    forth, back = (float(row.get(name) or 0) for name in ("first_taken_for_second", "second_taken_for_first"))
+    return (0.0 if isnan(forth) else forth), (0.0 if isnan(back) else back)  # NaN where no input has one alone
 
 
 def _predicted_as(one: str, other: str, forth: float, back: float) -> tuple[str, str]:

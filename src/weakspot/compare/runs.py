@@ -96,7 +96,7 @@ def compare_runs(before: Run, after: Run, *, confidence: float = 0.95) -> Compar
     return Comparison(
         differences,
         [*_notes(before, after, common), *_chance(differences, confidence)],
-        _main({name: (pair[1], found[name]) for name, pair in pairs.items()}),
+        main_differences({name: (pair[1], found[name]) for name, pair in pairs.items()}),
         next((one for one in flips if one is not None), None),
     )
 
@@ -107,7 +107,7 @@ def _room(finding: str) -> int:
     return places.index(room) if room in places else len(places)
 
 
-def _main(found: Mapping[str, tuple[Finding, list[Difference]]]) -> list[Difference]:
+def main_differences(found: Mapping[str, tuple[Finding, list[Difference]]]) -> list[Difference]:
     """Of each question the numbers that its answer names, where one way is better and an interval says how sure.
 
     The same fact, such as the accuracy that several Findings give, comes once.

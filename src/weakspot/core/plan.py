@@ -15,7 +15,7 @@ from weakspot.core.progress import Progress
 from weakspot.core.reuse import KeptFindings, request_of
 from weakspot.core.run import Run
 from weakspot.core.sample_check import ValidSubset
-from weakspot.core.source import Source, splits_behind, with_made_splits
+from weakspot.core.source import Source, how_made, splits_behind, with_made_splits
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
 
@@ -173,7 +173,9 @@ def _made_before(run: Run, data: Mapping[str, Source]) -> list[str]:
 
 def described(source: Source) -> dict[str, Any]:
     """What a Run notes of a split."""
-    noted = {"fingerprint": source.fingerprint(), "samples": len(source.ids)}
+    noted: dict[str, Any] = {"fingerprint": source.fingerprint(), "samples": len(source.ids)}
+    if how_made(source):
+        noted["made"] = how_made(source)
     return {**noted, "skipped": source.skipped} if isinstance(source, ValidSubset) else noted
 
 

@@ -64,6 +64,7 @@ class Subset:
         self.batch_limit = batch_limit(source)
         whole = groups_of(source)
         self.groups = None if whole is None else whole.taken(self._positions)
+        self.made = how_made(source)
 
     @classmethod
     def named(cls, source: Source, ids: Iterable[str]) -> "Subset":
@@ -85,6 +86,12 @@ class Subset:
         return digest([self._source.fingerprint(), self._positions])
 
 
+def how_made(source: Source) -> str:
+    """How the samples came about where they are not simply all that there are, as people say it; else nothing."""
+    words: str = getattr(source, "made", "")
+    return words
+
+
 def batch_limit(source: Source) -> int | None:
     """How many samples a batch may hold where nobody chose: 1 for volumes of differing shapes; None: any number."""
     limit: int | None = getattr(source, "batch_limit", None)
@@ -98,7 +105,9 @@ def limited(source: Source, limit: int | None, *, seed: int = 0) -> Source:
         return source
     if limit < 1:
         raise DataError(f"a limit of {limit} leaves no sample: give 1 or more")
-    return Subset(source, np.sort(np.random.default_rng(seed).permutation(total)[:limit]))
+    drawn = Subset(source, np.sort(np.random.default_rng(seed).permutation(total)[:limit]))
+    drawn.made = f"{limit:,} of {total:,}, drawn at random"
+    return drawn
 
 
 def like(split: str, other: str) -> str:

@@ -87,6 +87,7 @@ class Subject:
         if scores not in (None, "logits", "probabilities"):
             raise ConfigError(f"scores {scores!r} is not known: choose 'logits' or 'probabilities'")
         self.model = model
+        self.weights = ""  # names of the files that it was loaded from, for people
         self.task = task
         self.classes = _class_names(classes)
         self.scores = scores
@@ -171,6 +172,7 @@ class Subject:
             "model": _model_name(self.model),
             "fingerprint": self.fingerprint(),
             **({} if self._mark is None else {"code_and_weights": fingerprint}),
+            **({"weights": self.weights} if self.weights else {}),
             "task": self.task,
             "classes": classes,
             **({"not_fingerprinted": list(unknown)} if unknown else {}),

@@ -123,7 +123,11 @@ def _confusions(predicted: Predicted) -> Arrays:
     names = [
         f"{predicted.names[a]} → {predicted.names[b]}" for a, b in zip(found.target, found.prediction, strict=True)
     ]
-    return {"confusion": _words(names), "confusion_inputs": found.inputs}
+    sides = {
+        f"confusion_{side}": _words([predicted.names[number] for number in numbers])
+        for side, numbers in (("target", found.target), ("prediction", found.prediction))
+    }
+    return {"confusion": _words(names), "confusion_inputs": found.inputs, **sides}
 
 
 def _found_confusions(predicted: Predicted) -> Confusions:

@@ -16,7 +16,7 @@ from weakspot.core.outputs import (
     target,
     text,
 )
-from weakspot.core.room import Room
+from weakspot.core.room import Room, ViewerPage
 
 _BY_CLASS, _BY_CONFUSION, _BINS = ("classes",), ("confusions",), ("bins",)
 
@@ -72,6 +72,8 @@ PERFORMANCE = Outputs(
             "label_f1": ArraySpec("F1 of each label", _BY_CLASS),
             "confusion": ArraySpec('"label → prediction", the most frequent first', _BY_CONFUSION),
             "confusion_inputs": ArraySpec("inputs confused so", _BY_CONFUSION),
+            "confusion_target": ArraySpec("the label of each confusion", _BY_CONFUSION),
+            "confusion_prediction": ArraySpec("the prediction of each confusion", _BY_CONFUSION),
             "confidence_mean": ArraySpec("mean confidence in each bin", _BINS),
             "confidence_correct": ArraySpec("share correct in each bin", _BINS),
             "confidence_inputs": ArraySpec("inputs in each bin", _BINS),
@@ -158,4 +160,16 @@ PERFORMANCE = Outputs(
     ),
 )
 
-ROOM = Room("performance", findings={"performance.performance": PERFORMANCE}, lead=True)
+ROOM = Room(
+    "performance",
+    findings={"performance.performance": PERFORMANCE},
+    lead=True,
+    pages=(
+        ViewerPage(
+            "performance",
+            "Performance",
+            "Every class, every confusion and the surest errors, each with its samples.",
+            ("performance.performance",),
+        ),
+    ),
+)

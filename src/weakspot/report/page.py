@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from weakspot.core.digest import digest_file
@@ -12,7 +13,7 @@ from weakspot.formatting import counted, label, short, show_estimate
 from weakspot.report.drawings import figures
 from weakspot.report.headlines import answer, by_room
 from weakspot.report.next_steps import next_steps
-from weakspot.report.provenance import built_from, origins
+from weakspot.report.provenance import built_from, origins, variation_words
 from weakspot.report.tables import show_table
 from weakspot.report.view_models import (
     FindingSection,
@@ -32,7 +33,7 @@ GROUNDWORK = "groundwork"
 _QUESTIONS_AFTER = {OTHER: "Other results", GROUNDWORK: "Intermediate results"}
 _DATA = "data."
 """How the names of Findings begin that describe the inputs and answer no question."""
-_MOST_CLASSES = 30
+_MOST_CLASSES = 12
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class _Context:
     manifest: Mapping[str, Any]
     names: Mapping[str, str]
     used_by: Mapping[str, list[str]]
+    provenance: Mapping[str, Mapping[str, Any]]
 
 
 def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
@@ -51,7 +53,7 @@ def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
     names = {digest: name for name, digest in manifest["findings"].items()}
     sources = {finding.name: built_from(finding, names) for finding in findings}
     used_by = {name: [user for user, needed in sources.items() if name in needed] for name in sources}
-    context = _Context(manifest, names, used_by)
+    context = _Context(manifest, names, used_by, {finding.name: finding.provenance for finding in findings})
     groundwork = {name for name, users in used_by.items() if users and name not in manifest.get("asked", [])}
     shown = [finding for finding in findings if finding.name not in groundwork]
     answering = [finding for finding in shown if not _warnings(finding.provenance, manifest)]
@@ -62,7 +64,7 @@ def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
         replace(section, open=section.name in opened) for section in (build_section(one, context) for one in findings)
     ]
     return ReportPage(
-        subject=describe_subject(manifest),
+        subject=describe_subject(manifest, _written(run)),
         answers=answers,
         not_asked=[question for room, question in QUESTIONS.items() if room not in ever],
         outdated=[QUESTIONS[room] for room in ever if room not in asked],
@@ -75,11 +77,22 @@ def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
     )
 
 
-def describe_subject(manifest: Mapping[str, Any]) -> ShownSubject:
+def _written(run: Run) -> str:
+    moment = datetime.fromtimestamp((run.folder / MANIFEST).stat().st_mtime, UTC)
+    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
+
+
+def describe_subject(manifest: Mapping[str, Any], written: str = "") -> ShownSubject:
     """The subject and its data; what the manifest does not say stays empty."""
     subject = manifest["subject"]
     splits = [
-        Split(name, entry.get("samples"), entry.get("fingerprint", ""), len(entry.get("skipped") or ()))
+        Split(
+            name,
+            entry.get("samples"),
+            entry.get("fingerprint", ""),
+            len(entry.get("skipped") or ()),
+            entry.get("made", ""),
+        )
         for name, entry in manifest["data"].items()
     ]
     classes = subject.get("classes") or []
@@ -90,6 +103,8 @@ def describe_subject(manifest: Mapping[str, Any]) -> ShownSubject:
         fingerprint=subject.get("fingerprint") or "",
         classes=", ".join(map(str, classes[:_MOST_CLASSES])) + more,
         splits=splits,
+        weights=subject.get("weights") or "",
+        written=written,
     )
 
 
@@ -99,7 +114,7 @@ def build_section(finding: Finding, context: _Context) -> FindingSection:
         name=finding.name,
         title=label(finding.name),
         about=finding.about,
-        where=_where(finding.provenance, context.manifest),
+        where=_where(finding.provenance, context.manifest) + _rests_on(finding, context),
         warnings=_warnings(finding.provenance, context.manifest),
         summary=[show_estimate(name, one, finding.outputs.number(name)) for name, one in finding.summary.items()],
         figures=figures(finding, list(map(str, context.manifest["subject"].get("classes") or []))),
@@ -151,6 +166,18 @@ def _where(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[s
     samples = provenance.get("samples")
     split = [f"{' = '.join(splits)} data"] if splits else []
     return [*split, counted(samples, "sample")] if isinstance(samples, int) else split
+
+
+def _rests_on(finding: Finding, context: _Context) -> list[str]:
+    """In words how inputs were varied, and on which other data it rests."""
+    variation = finding.provenance.get("parameters", {}).get("variation")
+    varied = [variation_words(variation)] if isinstance(variation, Mapping) else []
+    behind = [
+        context.provenance[name] for name in sorted(built_from(finding, context.names)) if name in context.provenance
+    ]
+    other = [one for one in behind if one.get("data") != finding.provenance.get("data")]
+    rests = list(dict.fromkeys(" ".join(reversed(_where(one, context.manifest))) for one in other))
+    return varied + [f"rests on {words}" for words in rests]
 
 
 def _warnings(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:

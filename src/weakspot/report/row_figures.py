@@ -12,6 +12,7 @@ from weakspot.formatting import counted, number
 from weakspot.report.axes import Axis, Wording, is_real, linear_axis
 from weakspot.report.svg import (
     LETTER,
+    LONGEST,
     RIGHT,
     WIDTH,
     canvas,
@@ -28,6 +29,7 @@ from weakspot.report.svg import (
 MOST_ROWS = 30
 MOST_CELLS = 100
 ROW = 22.0
+_LONGEST_CONFUSION = 27
 _HEAD, _FOOT = 8.0, 46.0
 _LEVELS = 12
 _LEGIBLE = 6.5
@@ -188,7 +190,7 @@ def _rows(
     sentence: str, labels: Sequence[str], values: np.ndarray, x_label: str, wording: Wording, most: int = MOST_ROWS
 ) -> tuple[ET.Element, Axis, float]:
     """The canvas with the rows' names at the left and an axis under them."""
-    names = [cut(str(label)) for label in labels[:most]]
+    names = [cut(str(label), _LONGEST_CONFUSION if "→" in str(label) else LONGEST) for label in labels[:most]]
     bottom = _HEAD + ROW * len(names)
     more = len(labels) - len(names)
     svg = canvas(sentence, bottom + _FOOT + (20 if more else 0))

@@ -85,7 +85,7 @@ def cut(name: str, most: int = LONGEST) -> str:
 
 def margin(labels: Sequence[str]) -> float:
     """How much room labels need at the left."""
-    return 12 + LETTER * max((len(label) for label in labels), default=0)
+    return 12 + LETTER * max((len(label) + 2 * label.count("→") for label in labels), default=0)  # an arrow is wide
 
 
 def series(number: int) -> dict[str, str]:

@@ -78,6 +78,8 @@ class Split:
     fingerprint: str
     skipped: int = 0
     """Samples that could not be used and were left out."""
+    made: str = ""
+    """How they came about, where they are not simply all that there are."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,9 @@ class ShownSubject:
     fingerprint: str
     classes: str
     splits: list[Split]
+    weights: str = ""
+    written: str = ""
+    """When the Run was last written, by its manifest on this disk."""
 
 
 @dataclass(frozen=True)

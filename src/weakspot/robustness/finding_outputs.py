@@ -1,5 +1,7 @@
 """What each Finding of this room holds: numbers, columns, arrays, figures and sentences. Torch-free."""
 
+from dataclasses import replace
+
 from weakspot.core.figures import Bars, CurvePanels, Curves, Histogram, ReliabilityCurve, Scatter, Strip
 from weakspot.core.outputs import (
     Advice,
@@ -136,8 +138,30 @@ def _neighbour_outputs(**further_columns: ValueSpec) -> Outputs:
 
 
 NEIGHBOUR_ACCURACY = _neighbour_outputs(target=target(), prediction=prediction())
-NEIGHBOUR_TOLERANCE = _neighbour_outputs(
-    squared_error=number("squared error of the original, mean over its outputs", better="lower")
+_OF_NUMBERS = {
+    "predicted correctly as they are": "within the tolerance as they are",
+    "accuracy of {accuracy}": "{accuracy} within the tolerance",
+    "predicted incorrectly": "outside the tolerance",
+    "predicted correctly only by luck": "within the tolerance only by luck",
+}
+"""A number is neither correct nor incorrect: what counts is the tolerance, and the sentences say so."""
+
+
+def _of_numbers(text: str) -> str:
+    for words, told in _OF_NUMBERS.items():
+        text = text.replace(words, told)
+    return text
+
+
+def _told_of_numbers(declared: Outputs) -> Outputs:
+    summary = {name: replace(spec, about=_of_numbers(spec.about)) for name, spec in declared.summary.items()}
+    headlines = [replace(one, text=_of_numbers(one.text)) for one in declared.headlines]
+    advice = [replace(one, text=_of_numbers(one.text)) for one in declared.advice]
+    return replace(declared, summary=summary, headlines=headlines, advice=advice)
+
+
+NEIGHBOUR_TOLERANCE = _told_of_numbers(
+    _neighbour_outputs(squared_error=number("squared error of the original, mean over its outputs", better="lower"))
 )
 SQUARED_ERROR = Outputs(
     summary={

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pyarrow.compute as pc
@@ -12,6 +12,8 @@ from fastapi.responses import Response
 from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, WeakspotError
+from weakspot.core.finding import Finding
+from weakspot.formatting import label
 from weakspot.viewer.columns import Places
 from weakspot.viewer.library import Library
 from weakspot.viewer.pictures import pictures_of
@@ -20,6 +22,9 @@ from weakspot.viewer.responses import as_json, finite
 from weakspot.viewer.sample_table import SampleTable, column_called, sample_table
 from weakspot.viewer.samples import MOST_ROWS, Split, described
 from weakspot.viewer.splits import asked, sampled_splits
+
+if TYPE_CHECKING:
+    from weakspot.compare import Difference, GroupDifference
 
 router = APIRouter(prefix="/api/compare")
 OUTCOMES = ("broken", "fixed", "incorrect", "correct", "unknown")
@@ -176,22 +181,44 @@ def _rows(runs: Sequence[RunReader], split: str, pair: Pair, shown: Places) -> I
 
 @router.get("/numbers")
 def differences(request: Request) -> Response:
-    """Every number that both Runs have, with the interval of its difference and what that shows."""
+    """What both Runs say: each fact once with its verdict, the groups that differ, and every number."""
+    from weakspot.compare import flips_of, main_differences  # scipy takes long to load, and few ask for this
+
     before, after = two_runs(request.app.state.library)
-    numbers, notes = [], []
+    found: dict[str, tuple[Finding, list[Difference]]] = {}
+    groups: list[dict[str, Any]] = []
+    notes = []
     wanted = {name for run in (before, after) for name in asked(run.manifest())}
-    for name in [name for name in before.names() if name in after.names() and name in wanted]:
+    common = [name for name in before.names() if name in after.names() and name in wanted]
+    for name in sorted(common, key=lambda name: not name.startswith("performance.")):
         try:
-            numbers += list(_differences(before, after, name))
+            pair = before.finding(name), after.finding(name)
+            found[name] = pair[1], _differences(*pair)
+            changes = None if groups else flips_of(*pair)
+            groups += [] if changes is None else [_group(one) for one in changes.groups if one.verdict]
         except WeakspotError as error:
             notes.append(str(error))
         except Exception as error:  # tables of a damaged Run can be of any kind
             notes.append(f"{name} cannot be compared: {type(error).__name__}; is a table damaged?")
-    return as_json({"runs": [before.name, after.name], "differences": numbers, "notes": notes})
+    told = {
+        "runs": [before.name, after.name],
+        "main": [_told(one) for one in main_differences(found)],
+        "groups": groups,
+        "differences": [_told(one) for _, of_finding in found.values() for one in of_finding],
+        "notes": notes,
+    }
+    return as_json(told)
 
 
-def _differences(before: RunReader, after: RunReader, name: str) -> Iterator[dict[str, Any]]:
-    from weakspot.compare import compare_findings  # scipy takes long to load, and few ask for this
+def _differences(before: Finding, after: Finding) -> "list[Difference]":
+    from weakspot.compare import compare_findings
 
-    for one in compare_findings(before.finding(name), after.finding(name)):
-        yield {key: finite(value) for key, value in vars(one).items()} | {"verdict": one.verdict}
+    return list(compare_findings(before, after))
+
+
+def _told(one: "Difference") -> dict[str, Any]:
+    return {key: finite(value) for key, value in vars(one).items()} | {"verdict": one.verdict, "label": label(one.name)}
+
+
+def _group(one: "GroupDifference") -> dict[str, Any]:
+    return {key: finite(value) for key, value in vars(one).items()} | {"verdict": one.verdict}

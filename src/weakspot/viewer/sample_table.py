@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from weakspot.core.errors import RunError
 from weakspot.core.finding import Finding
+from weakspot.rooms import QUESTIONS
 from weakspot.viewer.columns import Places, SampleColumn, column_of
 from weakspot.viewer.reading import RunReader
 from weakspot.viewer.splits import ID, class_names, findings_of
@@ -79,7 +80,13 @@ def _readable(run: RunReader, split: str) -> list[Finding]:
                 readable.append(run.finding(name))
         except RunError:
             continue  # told with the Run's other damages
-    return sorted(readable, key=lambda finding: not in_order_of_data(finding))
+    return sorted(readable, key=lambda finding: (not in_order_of_data(finding), _room(finding.name)))
+
+
+def _room(finding: str) -> int:
+    """The place of a Finding's question: what the model predicts comes before what is said of it."""
+    room, places = finding.partition(".")[0], list(QUESTIONS)
+    return places.index(room) if room in places else len(places)
 
 
 def in_order_of_data(finding: Finding) -> bool:

@@ -12,6 +12,13 @@ export function answer(listing, row) {
   return !known(target) || target === given ? number(given) : `${number(target)} → ${number(given)}`;
 }
 
+/** The prediction and, where it is incorrect, the label, each for a line of a narrow cell: neither is cut away. */
+export function answerLines(listing, row) {
+  const target = listing.value(row, "target");
+  const given = listing.value(row, "prediction");
+  return wrong(listing, row) && known(target) && known(given) ? [number(given), `is ${number(target)}`] : [answer(listing, row), ""];
+}
+
 /** Whether the prediction is incorrect; undefined where that is not known. */
 export function wrong(listing, row) {
   const correct = listing.value(row, "correct");

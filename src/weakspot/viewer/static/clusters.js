@@ -29,11 +29,13 @@ const play = button("Animate", () => animate(!state.values.play), { key: "g", "a
 const title = element("h2", {}, "Clusters");
 const factsOfCluster = element("div", { class: "cluster-facts", tabindex: 0, role: "group", "aria-label": "About the cluster" });
 const samples = element("a", {}, "In the grid of samples ", element("kbd", {}, "s"));
+const legend = element("p", { class: "quiet", hidden: true }, "Heat maps are of the class that was predicted: ",
+  element("span", { class: "hot" }, "red"), " speaks for it, ", element("span", { class: "cold" }, "blue"), " against it.");
 const moving = element("img", { class: "moving", alt: "The members one after another" });
 
 page().append(element("h1", { class: "unseen" }, "Root causes"), element("div", { class: "surface" }, chooser.node,
   element("section", { class: "main", "aria-label": "The cluster" },
-    element("div", { class: "bar" }, title, heat, play, samples), factsOfCluster, element("div", { class: "beside" }, moving, grid.node))));
+    element("div", { class: "bar" }, title, heat, play, samples), factsOfCluster, legend, element("div", { class: "beside" }, moving, grid.node))));
 
 function describe(cluster) {
   return [
@@ -46,6 +48,7 @@ function describe(cluster) {
 async function load() {
   about = await ask("/clusters");
   heat.hidden = !about.heat;
+  legend.hidden = !about.heat;
   const wanted = about.clusters.findIndex(({ cluster }) => cluster === state.values.cluster);
   if (!about.clusters.length) {
     title.textContent = "There is no cluster: the model made no errors, or none alike.";
@@ -115,7 +118,7 @@ function draw(cell, index) {
   const drawn = shown.sheets.draw(canvas, index);
   const row = member(index);
   one.textContent = row ? row.kind : "";
-  two.textContent = row ? (index === 0 ? "medoid" : number(row.distance)) : "";
+  two.textContent = row ? (index === 0 ? "medoid" : `distance ${number(row.distance)}`) : "";
   cell.title = row ? `${row.id}\n${row.kind}` : "";
   cell.dataset.ready = drawn && row ? "1" : "0";
 }

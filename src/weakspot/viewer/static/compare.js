@@ -9,7 +9,7 @@ import { bind } from "./keys.js";
 import { tallFor } from "./layout.js";
 import { placesOf } from "./listing.js";
 import { clear, drawFrom, picture } from "./pictures.js";
-import { counted, interval, number } from "./text.js";
+import { counted, interval, number, percent } from "./text.js";
 import { link, urlState } from "./url.js";
 import { zoom } from "./zoom.js";
 
@@ -175,17 +175,30 @@ function enlarge(at) {
 const captionOf = (here) =>
   (here ? `${here.id} · before ${answered(here, "before")}, after ${answered(here, "after")} · ${here.outcome}` : "");
 
+const shown = (value, unit) => (unit === "share" && typeof value === "number" ? percent(value) : number(value));
+
+function lines(differences, name) {
+  const heads = ["Number", response.runs[0], response.runs[1], "Difference", "Interval", "What that shows"];
+  return element("table", {}, element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, differences.map((one) => element("tr", {},
+      element("th", { scope: "row" }, name(one)),
+      [one.before, one.after, one.difference].map((value) => element("td", { class: "number" }, shown(value, one.unit))),
+      element("td", {}, interval(one.low, one.high, (end) => shown(end, one.unit))), element("td", {}, one.verdict)))));
+}
+
+const groupLines = (groups) => lines(groups.map((one) => ({ ...one, difference: one.after - one.before, unit: "share" })),
+  ({ by, group, inputs }) => `${by} ${group}, ${counted(inputs, "input")}`);
+
+/** Each fact once, then the groups of inputs that differ, then all there is. */
 async function showNumbers() {
   if (numbers.children.length > 1) return;
-  const { differences, notes } = await ask("/compare/numbers");
-  const heads = ["Number", response.runs[0], response.runs[1], "Difference", "Interval", "What that shows"];
+  const { main, groups, differences, notes } = await ask("/compare/numbers");
+  const full = (one) => [one.name, element("span", { class: "quiet" }, ` ${one.finding}`)];
   numbers.append(element("div", { class: "scroll numbers", tabindex: 0, role: "region", "aria-label": "Numbers that both Runs have" },
     notes.map((note) => element("p", { class: "caution" }, note)),
-    element("table", {}, element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))),
-      element("tbody", {}, differences.map((one) => element("tr", {},
-        element("th", { scope: "row" }, one.name, element("span", { class: "quiet" }, ` ${one.finding}`)),
-        [one.before, one.after, one.difference].map((value) => element("td", { class: "number" }, number(value))),
-        element("td", {}, interval(one.low, one.high)), element("td", {}, one.verdict)))))));
+    main.length ? lines(main, (one) => one.label) : null,
+    groups.length ? [element("h2", {}, "Groups in which accuracy differs"), groupLines(groups)] : null,
+    element("h2", {}, `All ${counted(differences.length, "number")}`), lines(differences, full)));
 }
 
 let typing = 0;

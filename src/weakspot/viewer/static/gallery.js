@@ -1,6 +1,6 @@
 // The first samples of a selection as small pictures, with a link to all of them.
 
-import { answer } from "./answers.js";
+import { answerLines } from "./answers.js";
 import { button } from "./controls.js";
 import { complain, element, fill } from "./dom.js";
 import { listed, Listing } from "./listing.js";
@@ -18,6 +18,8 @@ export function gallery({ title, split, filter = [], sort = "" }) {
   return section;
 }
 
+const labelOf = ({ columns }, name) => (columns.find((column) => column.name === name)?.label ?? name).toLowerCase();
+
 async function show(body, query) {
   const found = await listed(query);
   const order = found.order.slice(0, MOST);
@@ -28,7 +30,7 @@ async function show(body, query) {
   const open = (at) => zoom({
     count: order.length, at, source: (index) => listing.pictures.source(index),
     draw: (canvas, index) => listing.pictures.draw(canvas, index),
-    caption: (index) => [listing.row(index)?.id ?? "", " · ", words[index].textContent],
+    caption: (index) => [listing.row(index)?.id ?? "", " · ", words[index].innerText.replaceAll("\n", ", ")],
   });
 
   function draw(first, end) {
@@ -37,7 +39,10 @@ async function show(body, query) {
       listing.pictures.draw(cells[index], index);
       if (!row) continue;
       const by = query.sort.replace(/^-/, "");
-      words[index].textContent = by ? number(listing.value(row, by)) : answer(listing, row) || row.id;
+      const [given, label] = answerLines(listing, row);
+      const value = by && `${number(listing.value(row, by))} ${labelOf(found, by)}`;
+      const lines = [label ? `✗ ${given}` : given || row.id, label, value].filter(Boolean);
+      fill(words[index], lines.flatMap((line, at) => (at ? [element("br"), line] : [line])));
       cells[index].parentNode.setAttribute("aria-label", `Enlarge ${row.id}`);
     }
   }

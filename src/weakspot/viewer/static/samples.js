@@ -1,6 +1,6 @@
 // The page of all samples: a grid to look through, filter, sort, select and export.
 
-import { answer, wrong } from "./answers.js";
+import { answer, answerLines, wrong } from "./answers.js";
 import { address, download, latest } from "./api.js";
 import { button, field } from "./controls.js";
 import { announce, complain, element, fill, page } from "./dom.js";
@@ -104,11 +104,14 @@ function offerSplits({ split: shown, splits }) {
 }
 
 function draw(cell, index) {
-  const [canvas, one, two] = partsOf(cell, ["one", "two"]);
+  const [canvas, one, label, two] = partsOf(cell, ["one", "label", "two"]);
   const drawn = listing.pictures.draw(canvas, index);
   const row = listing.row(index);
   const by = state.values.sort.replace(/^-/, "");
-  one.textContent = row ? answer(listing, row) || row.id : "";
+  const lines = row ? answerLines(listing, row) : ["", ""];
+  one.textContent = lines[0] || row?.id || "";
+  label.textContent = lines[1];
+  cell.classList.toggle("both", Boolean(lines[1]));
   two.textContent = !row ? "" : by && by !== "id" ? number(listing.value(row, by)) : row.id;
   cell.title = row ? row.id : "";
   cell.classList.toggle("wrong", Boolean(row && wrong(listing, row)));
