@@ -79,9 +79,8 @@ def difference_interval(
 def mean_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
     """Interval of a mean: x̄ ± t(n−1)·s/√n (Student 1908, `student1908`).
 
-    Args:
-        values: independent measurements, shape (n,), two at least.
-        confidence: of the interval.
+    values: independent measurements, shape (n,), two at least.
+    confidence: of the interval.
     """
     numbers = np.asarray(values, dtype=np.float64)
     width = stdtrit(len(numbers) - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / np.sqrt(len(numbers))
