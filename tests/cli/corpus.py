@@ -17,7 +17,7 @@ SUBJECT_WRONG = {
                    "{scale: 0}", "{mean: []}", "{bgr: 1}", "{mean: [1, 2]}", "{scale: .nan}", "MODULE:fails"],
     "device": ["3", "toaster", "''", "[cpu]", "cuda:99"],
     "window": ["3", "x", "[0]", "[a]", "[2.5]", "[-1, 4]", "{a: 1}"], "window_overlap": ["x", "[1]", "true"],
-    "cuda_graphs": ["1", "x", "null", "[true]"],
+    "cuda_graphs": ["1", "x", "[true]"],
     "fingerprint": ["3", "[a]"],
     "modle": ["x"], "weight": ["x"], "Task": ["classification"],
 }  # fmt: skip
