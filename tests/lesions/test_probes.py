@@ -186,7 +186,7 @@ def test_evaluation_over_folds(study):
     assert table["gcn_classification"]["difference"] == 0
     assert table["size"]["spearman_with_size"] == pytest.approx(-1)
     assert table[study[FIT].summary["method"].value]["area"] == pytest.approx(study[SCORES].summary["area"].value)
-    assert told.arrays["curve_true_positives"].shape == (11, 101)
+    assert told.arrays["curve_true_positives"].shape == (15, 101)
     assert told.arrays["fold_true_positives"].tolist() == [study[SCORES].summary["true_positives"].value] * 2
 
 
