@@ -96,7 +96,7 @@ def test_no_two_public_classes_share_a_name():
 
 
 MOST_PARAMETERS = 8
-PAPERS = {"bim", "carlini_wagner", "snow"}
+PAPERS = {"bim", "carlini_wagner", "pgd", "snow"}
 """Attacks and corruptions with the parameters that their papers give them."""
 AS_IN_TORCH = {"convolution", "convolution_transposed", "_adapted", "batch_normalised", "instance_normalised"}
 """They stand for functions of torch, and are called with the same arguments."""

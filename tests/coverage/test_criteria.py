@@ -135,7 +135,8 @@ def test_training_inputs_stand_beside_as_many_test_inputs(subject, train, test, 
     run = Run.create(tmp_path / "run")
     plan.run(subject, {"train": train, "test": test}, run)
     drawn = limited(train, 23)
-    assert run.manifest()["data"]["train.like.test"] == {"fingerprint": drawn.fingerprint(), "samples": 23}
+    known = {"fingerprint": drawn.fingerprint(), "samples": 23, "made": "23 of 40, drawn at random"}
+    assert run.manifest()["data"]["train.like.test"] == known
     own = examine(subject, drawn, [NeuronCoverage(), TopNeurons()])
     assert run["coverage.neuron_coverage"].summary["coverage_of_training"].value == own[0].summary["coverage"].value
     assert run["coverage.top_neurons"].summary["patterns_of_training"].value == own[1].summary["patterns"].value

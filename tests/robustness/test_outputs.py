@@ -19,11 +19,12 @@ from weakspot.core.source import limited
 from weakspot.data import digits
 from weakspot.data.sources import ArraySource
 from weakspot.formatting import in_unit, show_estimate
+from weakspot.looks import Noise
 from weakspot.report.drawings import figures
 from weakspot.report.headlines import answer
 from weakspot.report.next_steps import next_steps
 from weakspot.report.worst import worst
-from weakspot.robustness import NeighbourAccuracy, compared_neighbours
+from weakspot.robustness import NeighbourAccuracy, NeighbourSegmentation, compared_neighbours
 from weakspot.robustness.outputs import ROOM
 from weakspot.robustness.room import steps
 from weakspot.rooms import declared
@@ -31,7 +32,7 @@ from weakspot.rooms import declared
 PICTURE = Picture(b"png", "an input")
 SELECT = {"from": "pool", "budget": 5}
 ATTACKS = {"epsilons": [0.05], "attacks": [{"attack": "pgd", "iterations": 3}, {"attack": "square", "queries": 9}]}
-CORRUPTIONS = {"kinds": ["fog", "contrast"], "severities": [2]}
+CORRUPTIONS = {"kinds": ["shot_noise", "defocus_blur", "fog", "contrast"], "severities": [2]}
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,12 @@ def findings(run, regression_run, guard_run, subject):
     other = examine(subject.with_model(model), limited(digits.test(), 80), [probe])[0]
     found = {finding.name: finding for each in (run, regression_run, guard_run) for finding in each}
     compared = compared_neighbours(found["robustness.neighbour_accuracy"], other)
-    return {**found, compared.name: compared}
+    segmented = NeighbourSegmentation(variation=Noise(0.3), looks=3, least_iou=0.5)
+    masks = np.random.default_rng(0).integers(0, 3, (6, 5, 7))
+    images = np.random.default_rng(1).random((6, 1, 5, 7)).astype(np.float32)
+    net = Subject(nn.Conv2d(1, 3, 3, padding=1), task="segmentation", classes=3, bounds=(0, 1))
+    (overlaps,) = examine(net, ArraySource(images, masks), [segmented])
+    return {**found, compared.name: compared, overlaps.name: overlaps}
 
 
 def plain(text):

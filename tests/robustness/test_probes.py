@@ -127,7 +127,9 @@ def test_images_are_not_moved_under_their_keypoints(points, variation, tmp_path)
     """Before any pass: the training data are not looked at."""
     subject, source = points
     run = Run.create(tmp_path / "run")
-    with pytest.raises(ConfigError, match=r"move nothing \(blur, brightness, contrast, noise, jpeg, rain, fog\)"):
+    with pytest.raises(
+        ConfigError, match=r"move nothing \(blur, brightness, contrast, noise, jpeg, rain, fog, corruption\)"
+    ):
         plan = Plan.of([Step.of(NeighbourTolerance, variation=variation, looks=3)])
         plan.run(subject, {"train": source, "test": source}, run)
     assert not run.names()
