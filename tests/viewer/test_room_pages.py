@@ -170,7 +170,7 @@ def test_a_picture_of_a_pair_and_of_its_gallery_is_enlarged(show):
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
     page.click(".thumbs button")
-    page.wait("document.querySelector('dialog figcaption').textContent.includes('→')")
+    page.wait("document.querySelector('dialog figcaption').textContent.includes(', is ')")
     page.press("ArrowRight", "Enter")
     page.wait("!document.querySelector('dialog')")
     page.click(".gallery a")

@@ -9,6 +9,7 @@ from weakspot.causes.distances import Distances, HeatMapRows, heat_map_distances
 def distances_on(rows: HeatMapRows, device: torch.device) -> Distances:
     """As `heat_map_distances`: in blocks of values, the products summed in 64 bits; on the device unless it is a CPU.
 
+    >>> import numpy as np
     >>> distances_on(HeatMapRows.of(np.array([[0.0, 0.0], [3.0, 4.0]])), torch.device("cpu")).tolist()
     [5.0]
     """

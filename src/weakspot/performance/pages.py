@@ -6,6 +6,7 @@ import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from weakspot.report.headlines import answer
 from weakspot.viewer.columns import SampleColumn
 from weakspot.viewer.finding_access import array_in
 from weakspot.viewer.library import Chosen
@@ -27,7 +28,7 @@ def performance(run: Chosen) -> Response:
     table = None if split is None else sample_table(run, split)
     correct, sure = _column(table, "correct"), _column(table, "confidence")
     told = {
-        "about": finding.about,
+        "answer": "".join(part.text for part in answer("performance", [finding]).sentence),
         "split": split,
         "classes": _classes(run, table),
         "confusions": _confusions(run, table),

@@ -31,7 +31,7 @@ const confusions = (told) => table("Confusions, the most frequent first", ["Labe
 
 async function load() {
   const told = await ask("/performance");
-  page().append(element("h1", {}, "How good is the model?"), element("p", { class: "quiet" }, told.about),
+  page().append(element("h1", {}, "How good is the model?"), element("p", {}, told.answer),
     element("div", { class: "columns" }, told.classes.length ? classes(told) : null, told.confusions.length ? confusions(told) : null),
     ...(told.errors ? [gallery({ title: told.sort ? "Errors, the surest first" : "Errors", split: told.split, filter: told.errors, sort: told.sort })] : []));
 }
