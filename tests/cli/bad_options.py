@@ -14,14 +14,14 @@ REAL = {"learning_rate", "confidence", "gpus_per_worker"}
 UNBOUNDED = {"limit", "rows"}
 """As many as there are, where more are asked for."""
 CHOICE = {"on_bad_sample", "engine", "precision", "method", "device"}
-READ = {"baseline", "labels", "seal", "signers", "policy", "trained_on", "weights"}
+READ = {"baseline", "key", "labels", "seal", "signers", "policy", "trained_on", "weights"}
 """Options whose file is read."""
 WRITTEN = {"junit", "markdown", "output"}
 """Options whose file is written, of commands that get so far with the good files."""
 WRITES = {"report", "gate", "evidence write"}
 GOOD = {
     "config": "weakspot.yaml", "run": "run", "name": "robustness.neighbours", "policy": "policy.yaml", "before": "run",
-    "after": "other", "other": "other", "runs": "run", "bundle": "bundle", "probe": "neuron_coverage",
+    "after": "other", "other": "other", "runs": "run", "bundle": "bundle", "probe": "neuron_coverage", "output": "copy",
 }  # fmt: skip
 NO_FILES = [
     "nowhere",
@@ -37,6 +37,7 @@ NO_FILES = [
     "fifo/x",
 ]
 NO_PLACES = ["plain.txt/x", "nowhere\0", "x" * 300, "loop/x", ""]
+WRONG_ARGUMENTS = {"probe": ["nonsense", "", ":", "a:b", "\0"], "output": NO_PLACES}
 
 
 def make_project(folder: Path, module: str) -> Path:
@@ -92,7 +93,7 @@ def calls():
                 yield [*good, option.opts[0]]
             yield from ([*good, option.opts[0], value] for value in wrong_values(words, option.name))
         for place, argument in enumerate(given):
-            for value in NO_FILES if argument.name != "probe" else ["nonsense", "", ":", "a:b", "\0"]:
+            for value in WRONG_ARGUMENTS.get(argument.name, NO_FILES):
                 yield [*words, *(value if i == place else GOOD[p.name] for i, p in enumerate(given)), *must]
 
 

@@ -298,6 +298,8 @@ def report(
     from weakspot.report.html import write_report
     from weakspot.report.view_models import ShownVerdict
 
+    if baseline is not None and policy is None:
+        raise ConfigError("--baseline is what the rules of a policy compare with: give --policy, too")
     with reading(run, baseline), shown(Run.open(run), pictures=pictures, pseudonyms=pseudonyms, key=key) as what:
         verdict = None if policy is None else verdict_commands.verdict_of(Run.open(run), policy, baseline)
         summary = None if verdict is None else ShownVerdict(as_sentence(verdict), open_points(verdict))
