@@ -75,7 +75,8 @@ def test_every_command_and_option_is_documented():
     from weakspot.cli.main import app
     from weakspot.rooms import QUESTIONS
 
-    shared = {*QUESTIONS, "robustness ask", "classes ask", "causes cluster", "lesions sample"}  # the questions share one section
+    # the questions share one section
+    shared = {*QUESTIONS, "robustness ask", "classes ask", "causes cluster", "lesions sample"}
     reference = (DOCS / "reference-cli.md").read_text()
     for name, command in every_command(app):
         assert f"weakspot {name}" in reference, f"docs/reference-cli.md does not mention `weakspot {name}`"
