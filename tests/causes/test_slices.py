@@ -62,7 +62,7 @@ def test_a_planted_cause_is_confirmed_and_named(planted):
     assert row["rule"].startswith("dark (brightness < 0.")
     assert row["status"] == "confirmed" and row["confirmed"] and row["kind"] == "trait"
     assert row["low"] <= row["error_rate"] <= row["high"] and row["error_rate"] > 0.6 > 0.1 > row["elsewhere"]
-    assert row["summary"].startswith(row["rule"] + ": ") and f"of {planted.summary['errors']} errors" in row["summary"]
+    assert row["summary"].startswith(row["rule"] + ": ") and f"of all {planted.summary['errors']} errors" in row["summary"]
     assert "low contrast (contrast median" in row["contrast"]  # an image of dark noise is flat, too
     assert not any(other["confirmed"] and other["kind"] == "trait" for other in others)
     assert planted.summary["confirmed"].value == 1
@@ -211,7 +211,7 @@ def test_wrong_labels_are_listed_apart():
     told, true = set(found.arrays["doubtful_id"].tolist()), set(np.array(batch.ids)[changed].tolist())
     assert len(told & true) > 0.5 * len(true) and told <= true
     assert found.summary["doubtful_labels"].value == len(told)
-    assert any("Look at the labels" in step.text for step in next_steps([found]))
+    assert any("Check some of the labels" in step.text for step in next_steps([found]))
     assert found.summary["confirmed"].value == 0
 
 

@@ -17,8 +17,13 @@ from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding, verify
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
+from weakspot.core.source import limited
 from weakspot.core.step import Step
 from weakspot.core.subject import Subject
+from weakspot.coverage import NeuronCoverage
+from weakspot.data import digits
+from weakspot.looks import Brightness
+from weakspot.robustness import NeighbourAccuracy
 
 HOW = ExecutionOptions(batch_size=2, shard_size=4, workers=0)
 
@@ -538,3 +543,14 @@ def test_a_model_that_writes_to_its_buffers_is_the_same_in_every_pass(tmp_path):
     computed = len(net.batches)
     plan.run(Subject(net), data, run)
     assert len(net.batches) == computed + 1  # asked again what it answers
+
+
+def test_a_call_that_fails_at_once_leaves_a_run_as_it_was(tmp_path):
+    run, whole = Run.create(tmp_path / "run"), {"test": limited(digits.test(), 20)}
+    subject = Subject(digits.model(), classes=digits.CLASSES)
+    Plan.of([Step.of(NeuronCoverage)]).run(subject, whole, run)
+    before = run.manifest()
+    noisy = Step.of(NeighbourAccuracy, variation=Brightness(0.1), looks=2)
+    with pytest.raises(ConfigError, match="smallest and largest value"):
+        Plan.of([noisy]).run(subject, {"test": limited(digits.test(), 10)}, run)
+    assert run.manifest() == before

@@ -130,8 +130,9 @@ ERROR_SLICES = Outputs(
     ),
     advice=(
         Advice(
-            "Look at the labels of {doubtful_labels} errors first (array `doubtful_id`): their neighbours carry the "
-            "predicted label.",
+            "Check some of the labels of {doubtful_labels} errors: their neighbours among the model's features carry "
+            "the predicted label. Their ids are in the array doubtful_id; most may well be right.",
+            rank=3,
         ),
         Advice(
             "Collect or simulate new images of this kind: {first_rule}. Label them and train on them. Keep the test "

@@ -49,8 +49,9 @@ class ExaminedImages:
 
 def sentence(images: ExaminedImages, one: ErrorSlice) -> str:
     """The rule with its rates, in words; of one that names no trait also what sets its errors apart."""
-    rates = f"{_rate_text(one.inside)} of {number(one.inside.inputs)} images wrong, elsewhere {_rate_text(one.outside)}"
-    share = f"explains {number(round(one.explained))} of {counted(int(images.wrong.sum()), 'error')}"
+    half = f"of {number(one.inside.inputs)} images that it was not found on"
+    rates = f"{_rate_text(one.inside)} wrong ({half}), elsewhere {_rate_text(one.outside)}"
+    share = f"explains {number(round(one.explained))} of all {counted(int(images.wrong.sum()), 'error')}"
     told = f"{one.rule.text}: {rates}; {share}"
     if one.kind != "features":
         return told

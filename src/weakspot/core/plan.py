@@ -114,8 +114,8 @@ class Plan:
                 run.note_answers(driver.book.record())
                 asked = [self.names[key] for key in self.asked_in_order()]
                 described_data = {split: described(source) for split, source in data.items()}
-                run.describe(subject=subject.describe(), data=described_data, asked=asked)
-                findings = self._findings(driver, data, run)
+                with run.described(subject=subject.describe(), data=described_data, asked=asked):
+                    findings = self._findings(driver, data, run)
                 remove_folder(work)
         return findings
 

@@ -158,6 +158,19 @@ class Run:
         names = list(dict.fromkeys([*before.get("asked", []), *asked]))
         self._write({**before, "subject": subject, "data": data, "asked": names})
 
+    @contextmanager
+    def described(self, *, subject: Mapping[str, Any], data: Mapping[str, Any], asked: Iterable[str]) -> Iterator[None]:
+        """Describe what is examined; where it fails before anything came of it, Findings stay what they were."""
+        before = self.manifest()
+        self.describe(subject=subject, data=data, asked=asked)
+        try:
+            yield
+        except (Exception, SystemExit):
+            begun = any((self.folder / "work").glob("*/shard-*"))
+            if before["findings"] and not begun and self.manifest()["findings"] == before["findings"]:
+                self._write(before)
+            raise
+
     def note_answers(self, answers: Mapping[str, Any]) -> None:
         """Note in the manifest the models' outputs for a few samples, so that a changed model is noticed."""
         before = self.manifest()

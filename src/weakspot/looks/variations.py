@@ -113,8 +113,8 @@ class Variation(ABC):
         """Refuse missing bounds where they are needed."""
         if bounds is None and self.needs_bounds:
             raise ConfigError(
-                f"{_name(self)} must know the smallest and largest value of an input: give the subject "
-                "bounds=(0, 1), (0, 255) or whatever black and white are"
+                f"{_name(self)} must know the smallest and largest value of an input: give the subject bounds, such as "
+                "[0, 1], [0, 255] or whatever black and white are (in the file `subject: {bounds: [0, 1]}`)"
             )
 
     @abstractmethod

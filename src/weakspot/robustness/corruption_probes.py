@@ -33,7 +33,7 @@ from weakspot.robustness.predictions import named_columns
 
 
 class CommonCorruptions(Probe):
-    """Errors under the fifteen common corruptions at five severities, by kind, severity and class.
+    """Errors under common corruptions, by kind, severity and class.
 
     Mean corruption error after Hendrycks and Dietterich 2019; without a baseline, errors are not divided by anything.
 

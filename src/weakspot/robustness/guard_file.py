@@ -3,6 +3,7 @@
 import inspect
 import json
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -116,6 +117,8 @@ def export_onnx(guarded: GuardedModel, path: str | Path) -> None:
 
     Shapes and NaN are not checked there.
     """
+    if find_spec("onnx") is None:
+        raise ConfigError("writing ONNX needs the package onnx: pip install onnx")
     shape = guarded.guard.about["input_shape"]
     device = guarded.guard.get_buffer("weights").device
     names = list(guard_runtime.GuardAnswer._fields)

@@ -91,7 +91,7 @@ def evaluation_parts(
         **measures(scores["guard"], flagged["guard"], wrong),
         "max_softmax_auroc": measures(scores["max_softmax"], flagged["guard"], wrong)["auroc"],
         "accepted_share": share_of(~flagged["guard"]),
-        "promised": Estimate(f"{promise['aim']} {promise['value']:g}"),
+        "promised": Estimate(f"{promise['aim'].replace('_', ' ')} of {promise['value']:g}"),
         **set_measures(guard, probabilities, targets, classes),
         "unfamiliar_share": share_of(unfamiliar),
         "error_share": share_of(wrong),

@@ -131,8 +131,8 @@ GUARD_EVALUATION = Outputs(
             rank=4,
         ),
         Headline(
-            "A guard flags {recall} of the incorrect and {false_alarms} of the correct predictions; of those it lets "
-            "pass, {risk} are incorrect.",
+            "A guard that was set for {promised} flags {recall} of the incorrect and {false_alarms} of the correct "
+            "predictions here; of those it lets pass, {risk} are incorrect.",
             rank=5,
             further=True,
         ),
@@ -193,8 +193,20 @@ GUARDED_INPUTS = Outputs(
             caption="The mean probability of being wrong, from each point to the next.",
         ),
     ],
-    headlines=[Headline("Without labels, the guard trusts {trusted_share} of the inputs.", rank=7)],
+    headlines=[
+        Headline(
+            "The guard's scores have changed since it was calibrated (alarm at input {first_alarm}), so what it "
+            "promises no longer holds. It trusts {trusted_share} of the inputs.",
+            rank=6,
+        ),
+        Headline("Without labels, the guard trusts {trusted_share} of the inputs.", rank=7),
+    ],
     advice=[
+        Advice(
+            "Calibrate the guard anew on labelled inputs like those of today: its scores have changed (alarm at input "
+            "{first_alarm}).",
+            rank=4,
+        ),
         Advice("Look at the {doubtful} inputs that the guard does not trust, the most suspicious first.", rank=5),
     ],
 )
