@@ -62,7 +62,9 @@ def test_a_planted_cause_is_confirmed_and_named(planted):
     assert row["rule"].startswith("dark (brightness < 0.")
     assert row["status"] == "confirmed" and row["confirmed"] and row["kind"] == "trait"
     assert row["low"] <= row["error_rate"] <= row["high"] and row["error_rate"] > 0.6 > 0.1 > row["elsewhere"]
-    assert row["summary"].startswith(row["rule"] + ": ") and f"of all {planted.summary['errors']} errors" in row["summary"]
+    assert (
+        row["summary"].startswith(row["rule"] + ": ") and f"of all {planted.summary['errors']} errors" in row["summary"]
+    )
     assert "low contrast (contrast median" in row["contrast"]  # an image of dark noise is flat, too
     assert not any(other["confirmed"] and other["kind"] == "trait" for other in others)
     assert planted.summary["confirmed"].value == 1

@@ -53,7 +53,7 @@ def class_scores(target: ArrayLike, prediction: ArrayLike, belongs: ArrayLike | 
 
 
 def surely_worst(scores: ClassScores) -> Counts:
-    """The places of the classes, the most surely bad first: by the upper end of the interval, then by number.
+    """The places of the classes, the worst first: by the upper end of the interval, then by number.
 
     Sorted by the share alone, a class of two inputs would come first where both are predicted incorrectly.
 

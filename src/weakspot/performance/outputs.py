@@ -63,7 +63,7 @@ PERFORMANCE = Outputs(
     },
     arrays=optional(
         {
-            "class_name": ArraySpec("the classes or labels, the most surely bad first", _BY_CLASS),
+            "class_name": ArraySpec("classes or labels, the lowest upper end of an interval first", _BY_CLASS),
             "class_inputs": ArraySpec("inputs of each class", _BY_CLASS),
             "class_accuracy": ArraySpec("share of its inputs predicted correctly", _BY_CLASS),
             "class_low": ArraySpec("low end of its 95 % interval", _BY_CLASS),
@@ -92,7 +92,7 @@ PERFORMANCE = Outputs(
             most=20,
             x_label="share of its inputs predicted correctly",
             format="percent",
-            caption="Every class, the most surely bad first; the first 20 where there are more.",
+            caption="Every class, the lowest upper end of an interval first; the first 20 where there are more.",
         ),
         Bars(
             labels=["confusion"],
@@ -127,7 +127,7 @@ PERFORMANCE = Outputs(
     headlines=(
         Headline(
             "{accuracy} of the {inputs} inputs are predicted correctly, {errors} are not; always answering the most "
-            "frequent class would be correct for {most_frequent}. Predicted worst is the class “{worst_class}”: "
+            "frequent class would be correct for {most_frequent}. The class predicted worst is “{worst_class}”: "
             "{worst_class_accuracy} correct."
         ),
         Headline(

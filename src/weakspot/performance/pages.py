@@ -22,7 +22,7 @@ MOST_CONFUSIONS = 100
 
 @router.get("/performance")
 def performance(run: Chosen) -> Response:
-    """The classes, the most surely bad first, and the confusions, each with the filters that list its samples."""
+    """The classes, the worst first, and the confusions, each with the filters that list its samples."""
     finding = run.finding(FINDING)
     split = split_of(run, finding)
     table = None if split is None else sample_table(run, split)

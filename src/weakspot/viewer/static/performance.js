@@ -23,7 +23,7 @@ function table(caption, heads, rows) {
     element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))), body), more || null);
 }
 
-const classes = (told) => table("Classes, the most surely bad first", ["Class", "Correct", "95 % interval", "Inputs"],
+const classes = (told) => table("Classes, the worst first", ["Class", "Correct", "95 % interval", "Inputs"],
   told.classes.map((one) => [samples(told, one.filter, one.name), percent(one.accuracy), interval(one.low, one.high, percent), number(one.inputs)]));
 
 const confusions = (told) => table("Confusions, the most frequent first", ["Label → prediction", "Inputs"],
