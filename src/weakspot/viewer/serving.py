@@ -93,12 +93,15 @@ def _ready(address: str, page: Path | None, say: Callable[[str], None], library:
     say(f"viewer: {address}\nstop it with Ctrl-C")
     _beside(_warm, library)
     if page is not None:
-        _beside(webbrowser.open, page.as_uri())  # some systems wait for the browser to end
+        _beside(webbrowser.open, page.as_uri())
 
 
 def _beside(work: Callable[..., object], *arguments: object) -> None:
-    """Do it in a thread that need not end before the server."""
-    threading.Thread(target=work, args=arguments, daemon=True).start()
+    """Do it in a thread of its own; the process ends after it, since Python aborts where a thread still reads then.
+
+    Only a browser is not waited for: some systems are told of it when it is closed.
+    """
+    threading.Thread(target=work, args=arguments, daemon=work is webbrowser.open).start()
 
 
 def _has_screen() -> bool:
