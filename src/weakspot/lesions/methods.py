@@ -1,7 +1,7 @@
 """The methods that learn to tell false from true positives: what each reads, how it is trained, how it scores."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -14,6 +14,8 @@ from weakspot.lesions.linear import Linear, fit_least_squares, fit_logistic
 from weakspot.lesions.trees import Trees, fit_trees
 
 Floats = NDArray[np.float64]
+Trained = TrainedGcn | Linear | Trees
+"""A trained method; its numbers are arrays."""
 PaperMethod = Literal["gcn_classification", "gcn_regression", Direct, MetaSegMethod]
 Method = Literal[PaperMethod, "entropy_size", "node_means", "boosted_trees", "gcn_without_edges"]
 PAPER_METHODS: tuple[PaperMethod, ...] = get_args(PaperMethod)
@@ -33,10 +35,6 @@ LEVEL = {
     "node_means": 2, "boosted_trees": 3, "gcn_without_edges": 4, "gcn_classification": 5, "gcn_regression": 5,
 }  # fmt: skip
 """How complex a method is: of methods that are as good as each other the simplest is taken."""
-
-
-class Trained(Protocol):
-    """A trained method; its numbers are arrays."""
 
 
 def entropy_size_features(lesions: LesionSet) -> Floats:
@@ -88,7 +86,7 @@ def score(method: str, trained: Trained | None, lesions: LesionSet, rows: NDArra
     if isinstance(trained, TrainedGcn):
         outputs = trained.outputs(_graphs(method, lesions, rows))
     else:
-        assert isinstance(trained, Linear | Trees)
+        assert trained is not None
         outputs = trained.outputs(FEATURES[method](lesions)[rows])
     return 1 - outputs if method in REGRESSIONS else outputs
 

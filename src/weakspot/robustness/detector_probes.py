@@ -31,6 +31,7 @@ from weakspot.robustness.detector_data import (
     sorted_by_id,
 )
 from weakspot.robustness.detector_network import DetectorTraining, NothingToLearnError
+from weakspot.robustness.detector_outputs import DETECTOR_EVALUATION, METHODS, WEAK_DETECTOR, WEAK_INPUTS
 from weakspot.robustness.detectors import (
     Detector,
     fit_detectors,
@@ -38,7 +39,6 @@ from weakspot.robustness.detectors import (
     scalar_columns,
     with_baselines,
 )
-from weakspot.robustness.finding_outputs import DETECTOR_EVALUATION, METHODS, WEAK_DETECTOR, WEAK_INPUTS
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_detection import BY_GROUP, metrics_summary, metrics_table
 from weakspot.robustness.score_thresholds import RULES

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from weakspot.core.figures import Bars, CurvePanels, Curves, Histogram, ReliabilityCurve, Scatter, Strip
+from weakspot.core.figures import Bars, CurvePanels, Curves, Histogram, Scatter, Strip
 from weakspot.core.outputs import (
     Advice,
     ArraySpec,
@@ -23,29 +23,14 @@ from weakspot.core.outputs import (
     text,
 )
 
-DETECTORS = {
-    "white_box": "DeepRobust-W, a network on the features of the input",
-    "black_box": "DeepRobust-B, Simpson's diversity of the predictions for the queries",
-    "queries": "a network on the predictions for the queries",
-    "together": "a network on the features and on the predictions for the queries",
-}
-"""The detectors of weak inputs, in words."""
-METHODS = {
-    **DETECTORS,
-    "top1": "flagging inputs whose highest probability is below the threshold",
-    "max_softmax": "flagging by the highest probability, with a score threshold from training data",
-    "random": "flagging as many inputs as the detector does, at random",
-    "flag_all": "flagging every input",
-}
-"""The detectors and the baselines that they are compared with, in words."""
-_INPUTS = count("samples examined")
+INPUTS = count("samples examined")
 _WEAK = flag("whether the neighbour accuracy is at or below the threshold", better="lower")
-_WEAK_SHARE = "share of the inputs that are weak"
-_WEAK_SENTENCE = "{weak_share} of the inputs are weak: their small variations are predicted incorrectly too often."
+WEAK_SHARE = "share of the inputs that are weak"
+WEAK_SENTENCE = "{weak_share} of the inputs are weak: their small variations are predicted incorrectly too often."
 
 
 _NEIGHBOUR_SUMMARY = {
-    "weak_share": share(_WEAK_SHARE, better="lower", mean_of="weak"),
+    "weak_share": share(WEAK_SHARE, better="lower", mean_of="weak"),
     "fragile": count("weak inputs that are predicted correctly as they are", better="lower"),
     "neighbour_accuracy": share("mean over the inputs", better="higher", mean_of="neighbour_accuracy", optional=True),
     "accuracy": share(
@@ -59,7 +44,7 @@ _NEIGHBOUR_SUMMARY = {
     ),
     "worst_of": count("looks that must all be correct in the worst case, the original among them", optional=True),
     "looks_per_input": number("mean number of looks"),
-    "inputs": _INPUTS,
+    "inputs": INPUTS,
 }
 _NEIGHBOUR_COLUMNS = {
     "id": sample_id(),
@@ -85,45 +70,48 @@ _WORST_CASE_ARRAYS = {
 }
 
 
+_NEIGHBOUR_FIGURES = [
+    Histogram(
+        values="table.neighbour_accuracy",
+        marked="table.weak",
+        names=("weak", "strong"),
+        x_label="neighbour accuracy",
+        caption="Neighbour accuracy of the inputs; those at or below the threshold are weak.",
+    ),
+    Curves(
+        x="worst_case_looks",
+        lines={
+            "all looks correct": "worst_case",
+            "95 % interval, low": "worst_case_low",
+            "95 % interval, high": "worst_case_high",
+        },
+        x_label="looks, the original first",
+        y_label="share of the inputs",
+        y_format="percent",
+        caption="The worst case: the share of the inputs that are predicted correctly in all of so many looks.",
+    ),
+]
+
+
 def _neighbour_outputs(**further_columns: ValueSpec) -> Outputs:
     """What Findings about neighbour accuracy hold, of classes and of numbers."""
     return Outputs(
         summary=_NEIGHBOUR_SUMMARY,
         columns={**_NEIGHBOUR_COLUMNS, **further_columns},
         arrays=_WORST_CASE_ARRAYS,
-        figures=[
-            Histogram(
-                values="table.neighbour_accuracy",
-                marked="table.weak",
-                names=("weak", "strong"),
-                x_label="neighbour accuracy",
-                caption="Neighbour accuracy of the inputs; those at or below the threshold are weak.",
-            ),
-            Curves(
-                x="worst_case_looks",
-                lines={
-                    "all looks correct": "worst_case",
-                    "95 % interval, low": "worst_case_low",
-                    "95 % interval, high": "worst_case_high",
-                },
-                x_label="looks, the original first",
-                y_label="share of the inputs",
-                y_format="percent",
-                caption="The worst case: the share of the inputs that are predicted correctly in all of so many looks.",
-            ),
-        ],
+        figures=_NEIGHBOUR_FIGURES,
         headlines=[
             Headline(
-                f"{_WEAK_SENTENCE} {{fragile}} of the weak inputs are predicted correctly as they are, by luck. "
+                f"{WEAK_SENTENCE} {{fragile}} of the weak inputs are predicted correctly as they are, by luck. "
                 "{accuracy} of the inputs are predicted correctly as they are, {worst_case_accuracy} in every one of "
                 "{worst_of} looks."
             ),
             Headline(
-                f"{_WEAK_SENTENCE} {{fragile}} of the weak inputs are predicted correctly as they are, by luck; the "
+                f"{WEAK_SENTENCE} {{fragile}} of the weak inputs are predicted correctly as they are, by luck; the "
                 "accuracy of {accuracy} does not show this.",
                 rank=1,
             ),
-            Headline(_WEAK_SENTENCE, rank=1),
+            Headline(WEAK_SENTENCE, rank=1),
         ],
         advice=[
             Advice(
@@ -166,7 +154,7 @@ NEIGHBOUR_TOLERANCE = _told_of_numbers(
 SQUARED_ERROR = Outputs(
     summary={
         "mean_squared_error": number("mean of (ŷ − y)² over inputs and outputs", better="lower"),
-        "inputs": _INPUTS,
+        "inputs": INPUTS,
     }
 )
 WEAK_PLACES = Outputs(
@@ -181,7 +169,7 @@ WEAK_PLACES = Outputs(
         "diversity_correlation": number(
             "Spearman's ρ of Simpson's λ and neighbour accuracy, over the inputs whose looks are not all correct"
         ),
-        "inputs": _INPUTS,
+        "inputs": INPUTS,
     },
     columns={
         "id": sample_id(),
@@ -228,7 +216,7 @@ CLASS_ROBUSTNESS = Outputs(
             "share of its inputs that are predicted correctly in all looks", better="higher", optional=True
         ),
         "classes": count("classes compared"),
-        "inputs": _INPUTS,
+        "inputs": INPUTS,
     },
     columns={
         "class": text("the class"),
@@ -329,127 +317,6 @@ WEAK_STRIPS = Outputs(
     },
     pictures="an input and its neighbours; the frame is blue where the prediction is correct, else orange",
 )
-
-
-_METRICS = {
-    "f1": "F1",
-    "precision": "precision",
-    "recall": "recall",
-    "average_precision": "average precision",
-    "auroc": "AUROC",
-}
-
-
-def _detection_summary(inputs: str, weak_share: str) -> dict[str, ValueSpec]:
-    """The numbers of a Finding that says how well detectors find weak inputs."""
-    f1 = {
-        f"{name}_f1": number(f"F1 of {words}", better="higher" if name in DETECTORS else None, optional=True)
-        for name, words in METHODS.items()
-    }
-    ranking = {
-        f"{name}_average_precision": number(f"average precision of {words}", better="higher", optional=True)
-        for name, words in DETECTORS.items()
-    }
-    return {
-        "weak_share": share(weak_share, better="lower"),
-        **f1,
-        **ranking,
-        "detector": text("why there is no detector", optional=True),
-        "inputs": count(inputs),
-    }
-
-
-def _detection_columns() -> dict[str, ValueSpec]:
-    """A row per detector and baseline; no table where nothing could be learnt."""
-    columns: dict[str, ValueSpec] = {
-        "method": text("the detector or baseline"),
-        "about": text("the same in words"),
-        "weak_share": share(_WEAK_SHARE),
-        "flagged_share": share("share of the inputs that it flags as weak"),
-    }
-    for name, words in _METRICS.items():
-        columns |= {name: number(words, better="higher"), **interval(f"the interval of {words}", name)}
-    columns |= {
-        "brier": number("Brier score of its probabilities", better="lower"),
-        "calibration_error": number("expected calibration error of its probabilities", better="lower"),
-    }
-    return optional(columns)
-
-
-_RELIABILITY = {
-    "*_reliability": ArraySpec(
-        "predicted probability, observed frequency and number of inputs of each bin, by detector",
-        ("curve", "bins"),
-        optional=True,
-    )
-}
-_DETECTION_FIGURES = (
-    Bars(
-        labels=("table.method",),
-        values="table.f1",
-        low="table.f1_low",
-        high="table.f1_high",
-        x_label="F1",
-        readable=True,
-        caption="F1 of every detector and baseline, with 95 % intervals. F1 depends on the share of weak inputs: "
-        "compare with flagging every input.",
-    ),
-    ReliabilityCurve(
-        curves="*_reliability",
-        caption="Reliability: the predicted probability of being weak, and the share of such inputs that are weak.",
-    ),
-)
-WEAK_DETECTOR = Outputs(
-    summary=_detection_summary("training inputs used", "share of the training inputs that are weak"),
-    columns=_detection_columns(),
-    arrays={
-        "*_centre": ArraySpec("mean of each feature", ("features",), optional=True),
-        "*_scale": ArraySpec("standard deviation of each feature", ("features",), optional=True),
-        "*_weights_*": ArraySpec("weights of a layer of the networks", ("folds", "units in", "units out"), True),
-        "*_biases_*": ArraySpec("biases of a layer of the networks", ("folds", "one", "units out"), optional=True),
-        "*_calibration": ArraySpec("slope and offset of Platt scaling, and the threshold", ("values",), optional=True),
-        "*_threshold": ArraySpec("score threshold", optional=True),
-        "diversity_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
-        "mean_squared_error": ArraySpec("mean squared error of the training inputs", optional=True),
-        "input_shape": ArraySpec("shape of one input", ("axes",), optional=True),
-        **_RELIABILITY,
-    },
-    figures=_DETECTION_FIGURES,
-)
-DETECTOR_EVALUATION = Outputs(
-    summary=_detection_summary("samples examined", _WEAK_SHARE),
-    columns=_detection_columns(),
-    arrays=_RELIABILITY,
-    figures=_DETECTION_FIGURES,
-    headlines=[Headline(_WEAK_SENTENCE, rank=2)],
-)
-WEAK_INPUTS = Outputs(
-    summary={
-        "flagged_share": share("share of the inputs flagged as weak", optional=True),
-        "selected": count("inputs listed, those most likely weak first", optional=True),
-        "detector": text("why there is no detector", optional=True),
-        "inputs": _INPUTS,
-    },
-    columns={
-        "id": ValueSpec("the sample", "text", role="id", optional=True),
-        "probability": share("probability that the input is weak, from the best detector", optional=True),
-        "flagged": flag("whether the best detector flags the input as weak", optional=True),
-        **{
-            name: share(f"probability that the input is weak, from {words}", optional=True)
-            for name, words in DETECTORS.items()
-            if name != "black_box"
-        },
-        "diversity": number("Simpson's λ of the predictions for the queries; 1 where all agree", optional=True),
-        "confidence": share("highest probability that the model gives to a class", optional=True),
-    },
-    headlines=[Headline("A detector, without labels, flags {flagged_share} of the inputs as weak.", rank=3)],
-    advice=[
-        Advice(
-            "Label the {selected} inputs that are most likely weak. Train on them only if they are no test inputs.",
-            rank=4,
-        )
-    ],
-)
 COMPARED_NEIGHBOURS = Outputs(
     summary={
         "verdict": text("better or worse where the interval of the difference shows it"),
@@ -462,7 +329,7 @@ COMPARED_NEIGHBOURS = Outputs(
             "mean change of neighbour accuracy, paired", better="higher", optional=True
         ),
         "alike": share("share of the inputs whose neighbour accuracy changes by less than 0.2", optional=True),
-        "inputs": _INPUTS,
+        "inputs": INPUTS,
     },
     columns={
         "id": sample_id(),

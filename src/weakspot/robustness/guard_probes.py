@@ -3,6 +3,7 @@
 Confidence (Hendrycks and Gimpel 2017) is among its scores, and its rival in every table.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Literal
@@ -45,9 +46,9 @@ class GuardRows(Probe):
     records = Rows()
 
     @property
+    @abstractmethod
     def layer(self) -> str | None:
         """The layer whose values are read; None for a black box."""
-        raise NotImplementedError
 
     @property
     def tap(self) -> Tap | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weakspot.core.finding import Estimate
 from weakspot.core.stateless_random import draw_keys, uniform
 from weakspot.estimates import interval_estimate
-from weakspot.robustness.finding_outputs import METHODS
+from weakspot.robustness.detector_outputs import METHODS
 from weakspot.statistics.calibration import brier_score, reliability
 from weakspot.statistics.clustered import auroc_deviations, effective_size, grouped_share_interval
 from weakspot.statistics.intervals import (

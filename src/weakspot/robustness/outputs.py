@@ -6,8 +6,8 @@ from typing import Any
 from weakspot.core.finding import Finding, Picture
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, roughly
+from weakspot.robustness import detector_outputs, guard_outputs
 from weakspot.robustness import finding_outputs as declared
-from weakspot.robustness import guard_outputs
 from weakspot.robustness.attack_outputs import ROBUST_ACCURACY
 from weakspot.robustness.corruption_outputs import COMMON_CORRUPTIONS
 from weakspot.robustness.segmentation_outputs import NEIGHBOUR_SEGMENTATION
@@ -98,9 +98,9 @@ ROOM = Room(
         "robustness.class_robustness": declared.CLASS_ROBUSTNESS,
         "robustness.variation_effects": declared.VARIATION_EFFECTS,
         "robustness.weak_strips": declared.WEAK_STRIPS,
-        "robustness.weak_detector": declared.WEAK_DETECTOR,
-        "robustness.detector_evaluation": declared.DETECTOR_EVALUATION,
-        "robustness.weak_inputs": declared.WEAK_INPUTS,
+        "robustness.weak_detector": detector_outputs.WEAK_DETECTOR,
+        "robustness.detector_evaluation": detector_outputs.DETECTOR_EVALUATION,
+        "robustness.weak_inputs": detector_outputs.WEAK_INPUTS,
         "robustness.robust_accuracy": ROBUST_ACCURACY,
         "robustness.common_corruptions": COMMON_CORRUPTIONS,
         "robustness.compared_neighbours": declared.COMPARED_NEIGHBOURS,
