@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import random
 import sys
 import uuid
 from pathlib import Path
@@ -19,6 +20,7 @@ settings.load_profile("repeatable")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
+torch.manual_seed(0)  # for the networks that modules of tests build while they are collected
 allow_many_files()  # as the command line does: fixtures keep many Runs open
 RAY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex}
 """A token of these tests' own, for all their processes: Ray keeps for good what it finds when it is first loaded."""
@@ -67,6 +69,14 @@ def _own_cache(tmp_path_factory):
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if base.name.startswith("popen-") else base
     os.environ.setdefault("WEAKSPOT_CACHE", str(shared / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers():
+    """Draw the same random weights and data for a test in every run; `repeatable` does so for hypothesis."""
+    torch.manual_seed(0)
+    np.random.seed(0)
+    random.seed(0)
 
 
 @pytest.fixture(autouse=True)
