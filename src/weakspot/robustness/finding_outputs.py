@@ -24,7 +24,9 @@ from weakspot.core.outputs import (
 )
 
 INPUTS = count("samples examined")
-_WEAK = flag("whether the neighbour accuracy is at or below the threshold", better="lower")
+_WEAK = flag(
+    "whether the neighbour accuracy is below the threshold; with weak_if: at_or_below, also at it", better="lower"
+)
 WEAK_SHARE = "share of the inputs that are weak"
 WEAK_SENTENCE = "{weak_share} of the inputs are weak: their small variations are predicted incorrectly too often."
 
@@ -76,7 +78,7 @@ _NEIGHBOUR_FIGURES = [
         marked="table.weak",
         names=("weak", "strong"),
         x_label="neighbour accuracy",
-        caption="Neighbour accuracy of the inputs; those at or below the threshold are weak.",
+        caption="Neighbour accuracy of the weak and of the strong inputs.",
     ),
     Curves(
         x="worst_case_looks",

@@ -19,7 +19,7 @@ from weakspot.robustness.metrics_promises import AIMS
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
 from weakspot.robustness.segmentation_probes import NeighbourSegmentation
 
-SHARED = ("variation", "looks", "threshold", "seed")
+SHARED = ("variation", "looks", "threshold", "weak_if", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
 ROOM_OPTIONS = (
     "neighbours",
