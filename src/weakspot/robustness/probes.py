@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.look import Original
 from weakspot.core.needs import Needs
@@ -128,6 +128,7 @@ class NeighbourAccuracy(NeighbourProbe):
     def observe(self, seen: Observation) -> Sequence[str] | None:
         """Count the correct looks; release the inputs that need no more."""
         if seen.number == 0:
+            self._check_targets(seen)
             self._batch = BatchPredictions(seen.ids, self.looks + 1)
             self._original_columns = self.original_columns(seen)
         correct_looks, looks_used = self._batch.add(seen.ids, self.predictions(seen), self.correct(seen))
@@ -135,6 +136,15 @@ class NeighbourAccuracy(NeighbourProbe):
             return None
         settled, _ = self._rule.verdicts(correct_looks, looks_used)
         return [seen.ids[row] for row in np.flatnonzero(settled)] or None
+
+    def _check_targets(self, seen: Observation) -> None:
+        """Say of data without labels what can be asked of them."""
+        if seen.batch.targets is None and self.setting.task in NeighbourAccuracy.tasks:
+            raise DataError(
+                f"neighbour accuracy needs targets, and the data have no targets: add them (sample {seen.ids[0]!r} has "
+                "none), or ask what needs none: robustness: {unlabelled: test} ranks inputs by how much the "
+                "predictions for their neighbours differ (in Python NeighbourDiversity)"
+            )
 
     def close(self, ids: Sequence[str]) -> None:
         """Write the counts of the batch."""
