@@ -76,7 +76,7 @@ def test_the_file_asks_for_it_and_report_and_viewer_show_it(subject, unlabelled,
     Plan.of(asked).run(subject, {"test": unlabelled}, run)
     page = " ".join(html.unescape(re.sub("<[^>]+>", "", render(run))).split())
     assert "predicted alike in all 7 looks" in page and "label these first" in page
-    assert "robustness.neighbour_diversity" in str(client_of(run.folder).get("/api/findings").json())
+    assert "robustness.neighbour_diversity" in str(client_of(run.folder).get("/api/run").json())
 
 
 def test_beside_labelled_test_data_another_split_is_ranked():
