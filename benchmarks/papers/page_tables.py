@@ -1,6 +1,7 @@
 """What the tables of the papers' pages are made of: rows of the CSVs beside this script, and lines of Markdown."""
 
 import csv
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -30,12 +31,21 @@ def mean(found: Rows, name: str) -> float:
 
 
 def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
+    """Lines of Markdown, with minus signs."""
     cells = list(head)
-    body = [f"| {' | '.join(line)} |" for line in lines]
-    return [f"| {' | '.join(cells)} |".replace("|  |", "| |"), "|" + "---|" * len(cells), *body]
+    written = [f"| {' | '.join(line)} |".replace("|  |", "| |") for line in (cells, *lines)]
+    body = [re.sub(r"(?<![\w.])-(?=\d)", "−", line.replace("|  |", "| |")) for line in written]
+    return [body[0], "|" + "---|" * len(cells), *body[1:]]
 
 
 def ends(values: Iterable[float], digits: int = 2) -> str:
     """The least and the greatest."""
     found = list(values)
     return f"{min(found):.{digits}f} to {max(found):.{digits}f}"
+
+
+def points(share: str, digits: int, *, sign: bool = True) -> str:
+    """A difference of shares in points, with its sign: +3.4, −0.2, 0.0."""
+    text = f"{100 * float(share):+.{digits}f}"
+    text = text if sign and float(text) else text.lstrip("+-")
+    return text.replace("-", "−")
