@@ -162,7 +162,7 @@ def test_confusions_of_perfect_predictions_are_none():
         ({"neuron_coverage": {}}, "classification", None, True),
         ({"neuron_coverage": {}}, "multilabel", None, False),
         ({"neuron_coverage": {}}, "multilabel", "logits", True),
-        ({"neuron_coverage": {}}, "segmentation", None, False),
+        ({"neuron_coverage": {}}, "segmentation", None, True),
         ({"activation_ranges": {}}, "classification", None, False),
         ({"performance": {"shown": 3}}, "classification", None, False),
     ],
