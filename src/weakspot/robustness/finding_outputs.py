@@ -56,7 +56,7 @@ _NEIGHBOUR_COLUMNS = {
     "looks_used": count("looks taken, the original included"),
     "correct_looks": count("correct looks among them", better="higher"),
     "correct_in_all": flag("whether all looks of the worst case are correct", better="higher", optional=True),
-    "diversity": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
+    "concentration": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
     "variation_ratio": share("share of the predictions that differ from the most frequent one", better="lower"),
     "entropy": number("entropy of the predictions; 0 where all agree", better="lower"),
     "consistency": share("share of the neighbours that are predicted as the original is", better="higher"),
@@ -166,7 +166,7 @@ WEAK_PLACES = Outputs(
         "distance_strong": number("the same distance ratio, mean of the strong inputs", optional=True),
         "distance_effect": number("Cohen's d of the distance ratio between weak and strong inputs; 0.8 is large"),
         "distance_p_value": number("Mann–Whitney test of the same difference", optional=True),
-        "diversity_correlation": number(
+        "concentration_correlation": number(
             "Spearman's ρ of Simpson's λ and neighbour accuracy, over the inputs whose looks are not all correct"
         ),
         "inputs": INPUTS,
@@ -202,7 +202,7 @@ WEAK_PLACES = Outputs(
             x_label="number of neighbours (logarithmic)",
             y_label="Spearman's ρ",
             log_x=True,
-            caption="Correlation of the diversity of predictions with neighbour accuracy, by the number of neighbours.",
+            caption="Correlation of the predictions' Simpson's λ with neighbour accuracy, by the number of neighbours.",
         ),
     ],
 )
