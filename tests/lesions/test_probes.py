@@ -417,3 +417,26 @@ def test_a_first_case_of_another_shape_is_refused(subject, tmp_path):
     cases = Subset(differing(tmp_path), [2, 0, 1])
     with pytest.raises(DataError, match=r"the first sample has shape .*cannot share a batch; use batches of 1"):
         examine(subject, cases, [Lesions(looks=2)], execution=ExecutionOptions(batch_size=3))
+
+
+def test_numbers_go_by_patient_where_a_pattern_names_them(subject, tmp_path):
+    """Halves of two patients: Dice is the mean of each patient's, in every Finding, also where only the fit said so."""
+    images, masks = toy.volumes(28, seed=4)
+    validation = ArraySource(images[:24], masks[:24], ids=[f"v{n // 2}-{n % 2}" for n in range(24)])
+    masks[24] = 0  # nothing is true in one half, so that halves and patients differ
+    test = ArraySource(images[24:], masks[24:], ids=["p1-a", "p1-b", "p1-c", "p2-a"])
+    ask = {"looks": 2, "fit": "validation", "method": "entropy_size", "patient": "[vp][0-9]+", "epochs": 1}
+    planned = Plan.of(steps_of("lesions", ask))
+    run = Run.create(tmp_path / "run")
+    planned.run(subject, {"validation": validation, "test": test}, run, execution=ONE)
+    lesions, scores = run[LESIONS], run[SCORES]
+    assert (lesions.name, scores.name) == (LESIONS, SCORES)
+    per_case = lesions.arrays["case_dice"].tolist()
+    expected = np.mean([np.mean(per_case[:3]), per_case[3]])
+    assert expected != pytest.approx(np.mean(per_case))
+    evaluation = evaluation_finding([scores], replicates=5)
+    again = evaluation_finding([scores, scores], replicates=5)
+    for finding in (lesions, scores, evaluation, again):
+        assert finding.summary["dice"].value == pytest.approx(expected)
+        assert finding.summary["dice"].about.startswith("mean Dice over the patients")
+        assert finding.summary["patients"].value == 2

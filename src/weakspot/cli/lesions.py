@@ -21,7 +21,8 @@ RunFolders = Annotated[list[Path], typer.Argument(help="The folder of the Run, o
 Patient = Annotated[
     str | None,
     typer.Option(
-        help="Regular expression for the patient at the start of a case's id; by default each case is a patient."
+        help="Regular expression for the patient at the start of a case's id; by default the one of the step before, "
+        "or each case is a patient."
     ),
 ]
 
@@ -61,10 +62,11 @@ def fit(
 
     check_split(split, training_cases=training_cases)
     sampled = [_lesions(Run.open(folder), split) for folder in runs]
+    parameters = _alike(sampled)
+    patient = patient or parameters.get("patient")
     if not training_cases:
         _check_unseen(sampled, trained_on, patient)
     _check_test_apart(runs, sampled, split, patient)
-    parameters = _alike(sampled)
     lesions = LesionSet.joined([LesionSet.of(finding) for finding in sampled])
     patients = patients_of(lesions.case, patient)
     learning = Learning(epochs=epochs, seed=seed, device=device)

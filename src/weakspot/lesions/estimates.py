@@ -28,7 +28,9 @@ def case_summary(
         "without_lesion": Estimate(int((per_case == 0).sum()), about="cases without a lesion"),
     }
     if patients is not None:
-        summary["patients"] = Estimate(len(np.unique(patients)), about="patients examined")
+        count = len(np.unique(patients))
+        summary["cases"] = Estimate(len(per_case), about=f"cases examined, of {count} patients")
+        summary["patients"] = Estimate(count, about="patients examined")
     if "case_dice" not in arrays:
         return summary
     dice = np.asarray(arrays["case_dice"])

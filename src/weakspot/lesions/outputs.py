@@ -20,6 +20,7 @@ from weakspot.core.room import Room, ViewerPage
 _CASES = {
     "lesions": count("lesions found"),
     "cases": count("cases examined"),
+    "patients": count("patients, by the pattern that names them", optional=True),
     "without_lesion": count("cases without a lesion"),
     "true_positives": count("lesions that agree with the ground truth", optional=True),
     "false_positives": count("lesions that do not", better="lower", optional=True),
@@ -140,6 +141,7 @@ LESION_FIT = Outputs(
         "lesions": count("lesions learnt from"),
         "false_positives": count("of them false positives"),
         "cases": count("cases with lesions"),
+        "patients": count("patients with lesions", optional=True),
         **_METHOD,
         "area": number(
             "area under the accuracy–confidence curve on held-out patients; ½ is chance", better="higher", optional=True
@@ -175,7 +177,6 @@ _EXPORT = Advice(
 SCORES = Outputs(
     summary={
         **_CASES,
-        "patients": count("patients, by the pattern that names them", optional=True),
         **_METHOD,
         "expected_false_positives": number("false positives to expect: the sum of the probabilities", optional=True),
         **_AREAS,

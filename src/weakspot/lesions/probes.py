@@ -46,6 +46,7 @@ class Lesions(LesionProbe):
     standardise: whether the graphs hold z-scores of each case's intensities over its voxels that are not 0.
     trained_on: ids of cases that the network was trained on; they are marked, no lesion model learns from them, and
         none of them may be a test case.
+    patient: a pattern for the patient at the beginning of a case's id; without it each case is a patient.
     seed: of the dropout masks.
     """
 
@@ -61,6 +62,7 @@ class Lesions(LesionProbe):
     log_epsilon: float = 1e-6
     standardise: bool = True
     trained_on: tuple[str, ...] = ()
+    patient: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -72,7 +74,7 @@ class Lesions(LesionProbe):
     ) -> None:
         """Refuse test cases that the network was trained on; of other splits they are marked."""
         if split == "test" and split in data:
-            check_untrained(data[split].ids, _trained_on(options, data))
+            check_untrained(data[split].ids, _trained_on(options, data), patient=options.get("patient"))
 
     @cached_property
     def case_sampling(self) -> Sampling:
@@ -85,7 +87,8 @@ class Lesions(LesionProbe):
         """The lesions of all cases."""
         table, arrays = self.gathered()
         arrays["case_trained_on"] = np.isin(arrays["cases"], np.array(self.trained_on, dtype=np.str_))
-        return self.finding(summary=case_summary(table, arrays), table=ordered(table), arrays=arrays)
+        owners = None if self.patient is None else patients_of(arrays["cases"], self.patient)
+        return self.finding(summary=case_summary(table, arrays, owners), table=ordered(table), arrays=arrays)
 
 
 class SamplingProbe(CaseProbe):

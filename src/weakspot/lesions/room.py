@@ -44,7 +44,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         rest["trained_on"] = case_ids(rest["trained_on"])
     if isinstance(splits, str) or not all(isinstance(name, str) for name in splits):
         raise ConfigError(f"splits is {shortened(splits)}: expected a list of splits, such as [validation, test]")
-    planned = [Step.of(Lesions, split=name, **rest) for name in splits]
+    planned = [Step.of(Lesions, split=name, patient=patient, **rest) for name in splits]
     planned += [_volumes(volumes, name, rest) for name in splits if volumes is not False]
     if split is None:
         if training:
