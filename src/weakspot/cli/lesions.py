@@ -174,6 +174,7 @@ def export(
     from weakspot.cli.room_commands import with_settings
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
+    from weakspot.core.source import innermost
     from weakspot.lesions.analysis import SCORES
     from weakspot.lesions.export import export_cases
     from weakspot.lesions.probes import Lesions
@@ -182,14 +183,22 @@ def export(
     step = next(step for step in plan_for(read, config.parent, []).steps if step.probe is Lesions)
     loaded, opened = load(read, config.parent, device=device), Run.open(run_folder(config, read, run))
     source: Any = loaded.data.get(split)
-    if not hasattr(source, "grid"):
+    volumes: Any = None if source is None else innermost(source)
+    if not hasattr(volumes, "grid"):
         raise DataError(f"the split {split!r} holds no volumes in NIfTI files: there is no grid to write label maps on")
     scored = SCORES if split == "test" else f"{SCORES}-{split}"
     finding = opened[scored] if scored in opened else _lesions(opened, split)
     case_sampling = Lesions(**step.options).case_sampling
     progress = Silent() if quiet else Bar()
     written = export_cases(
-        finding, loaded.subject, source, output, sampling=case_sampling, cases=case, progress=progress
+        finding,
+        loaded.subject,
+        source,
+        output,
+        grid=volumes.grid,
+        sampling=case_sampling,
+        cases=case,
+        progress=progress,
     )
     if not quiet:
         typer.echo(f"wrote {len(written)} cases to {output}")
