@@ -45,6 +45,10 @@ def fit(
     training_cases: Annotated[
         bool, typer.Option("--training-cases", help="Allow cases that the network was trained on.")
     ] = False,
+    keep_true: Annotated[
+        float | None,
+        typer.Option(help="Share of the true lesions to keep, such as 0.95: sets a threshold on patients set apart."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0,
     device: Annotated[str, typer.Option(help="Where the graph networks are trained, such as cuda.")] = "cpu",
     as_json: Json = False,
@@ -70,7 +74,7 @@ def fit(
     lesions = LesionSet.joined([LesionSet.of(finding) for finding in sampled])
     patients = patients_of(lesions.case, patient)
     learning = Learning(epochs=epochs, seed=seed, device=device)
-    how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds}
+    how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds, "keep": keep_true}
     fitted = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
     save_model(fitted.model, output)
     tell([fit_finding(lesions, fitted, patients)], output, as_json=as_json, quiet=quiet)

@@ -21,13 +21,18 @@ from weakspot.lesions.estimates import (
     dice_estimate,
     expected_false_positives,
     held_out_area,
+    kept_estimates,
     patient_means,
+    point_estimates,
 )
+from weakspot.lesions.evaluation_outputs import EVALUATION as EVALUATION_OUTPUTS
 from weakspot.lesions.leakage import check_not_learnt, check_untrained
 from weakspot.lesions.lesion_model import PROVENANCE, FittedLesionModel, LesionModel, uncertainties
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.methods import METHODS, TRAINED
+from weakspot.lesions.metrics_detection import detected, sensitivity_columns, sensitivity_estimates
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, accuracy_confidence, evaluate
+from weakspot.lesions.retention import retention_parts
 
 LESIONS, FIT, SCORES, EVALUATION = "lesions.lesions", "lesions.lesion_fit", "lesions.scores", "lesions.evaluation"
 """The names of the room's Findings."""
@@ -106,6 +111,8 @@ def fit_finding(lesions: LesionSet, fitted: FittedLesionModel, patients: np.ndar
     if 0 < wrong[scored].sum() < scored.sum():
         voxels = np.asarray(lesions.columns["voxels"])
         summary["area"] = held_out_area(model.method, held_out[scored], wrong[scored], patients[scored], voxels[scored])
+    if model.operating is not None:
+        summary |= point_estimates(model.operating)
     if fitted.choice is not None:
         summary, arrays = summary | choice_estimates(fitted.choice), arrays | choice_arrays(fitted.choice)
     if calibration.calibrated:
@@ -153,9 +160,12 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
         **{method: by_method[method] for method in TRAINED if method in by_method},
     }
     arrays = {key: values for key, values in cut.arrays.items() if key.startswith("case")}
-    table = {key: np.asarray(lesions.columns.get(key)) for key in ("voxels", "true_positive")}
+    table = {key: lesions.columns[key] for key in ("voxels", "true_positive", "hd95") if key in lesions.columns}
     owners = None if owner is None else owner(np.asarray(arrays["cases"]))
     summary = case_summary(table, arrays, owners) | _method_summary(model)
+    if model.operating is not None:
+        columns["kept"] = model.operating.keeps(scores[model.method])
+        summary |= kept_estimates(columns["kept"], lesions, (owner or same_case)(lesions.case), model.operating)
     if model.calibration.calibrated:
         summary["expected_false_positives"] = expected_false_positives(probability, lesions)
     finding = Finding(
@@ -176,8 +186,10 @@ def _with_truth(
     """The Finding with areas, their difference to the best baseline and reliability, where both kinds occur."""
     if not lesions.truth_known or not 0 < lesions.false_positive.sum() < len(lesions):
         return finding
-    evaluation = evaluate([scored_fold(finding, owner)], replicates=replicates)
-    summary = {**finding.summary, **area_estimates(evaluation, model.method)}
+    fold = scored_fold(finding, owner)
+    evaluation = evaluate([fold], replicates=replicates)
+    numbers = area_estimates(evaluation, model.method) | sensitivity_estimates([fold], model.method)
+    summary = {**finding.summary, **numbers}
     arrays = dict(finding.arrays)
     if model.calibration.calibrated:
         assert finding.table is not None
@@ -221,6 +233,7 @@ def scored_fold(finding: Finding, owner: PatientNamer | None) -> ScoredFold:
     cases = np.asarray(finding.arrays["cases"])
     owner = owner or same_case
     patients = owner(cases)
+    structural = finding.arrays.get("case_structural")
     return ScoredFold(
         {name: np.asarray(by_method[name], dtype=np.float64) for name in METHODS if name in by_method},
         ~np.asarray(table["true_positive"], dtype=np.bool_),
@@ -228,6 +241,8 @@ def scored_fold(finding: Finding, owner: PatientNamer | None) -> ScoredFold:
         np.asarray(table["voxels"], dtype=np.int64),
         np.unique(patients),
         patient_means(patients, np.asarray(finding.arrays["case_dice"])),
+        structural if structural is None else patient_means(patients, np.asarray(structural)),
+        *detected(table, finding.arrays),
     )
 
 
@@ -256,13 +271,24 @@ def evaluation_finding(
         check_apart(finding, model, patient)
         folds.append(scored_fold(finding, patient_namer(finding, model, patient)))
     evaluation = evaluate(folds, replicates=replicates, seed=seed)
+    numbers, column, curves = retention_parts(folds, method)
     return Finding(
         name=EVALUATION,
-        outputs=declared.EVALUATION,
+        outputs=EVALUATION_OUTPUTS,
         about="How well each method tells false positives from true ones.",
-        summary={**area_estimates(evaluation, method), **_totals(folds)},
-        table=table_of(method_table(evaluation, method, [f"fold_{number}" for number in range(len(folds))])),
+        summary={
+            **area_estimates(evaluation, method),
+            **_totals(folds),
+            **numbers,
+            **sensitivity_estimates(folds, method),
+        },
+        table=table_of(
+            method_table(evaluation, method, [f"fold_{number}" for number in range(len(folds))])
+            | column
+            | sensitivity_columns(folds)
+        ),
         arrays={
+            **curves,
             "fold_true_positives": np.array([int((~fold.false_positive).sum()) for fold in folds]),
             "fold_false_positives": np.array([int(fold.false_positive.sum()) for fold in folds]),
             "fold_dice": np.array([_value_and_ends(dice_estimate(fold.dice)) for fold in folds]),

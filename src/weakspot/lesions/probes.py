@@ -23,6 +23,7 @@ from weakspot.lesions.leakage import check_not_learnt, check_unseen, check_untra
 from weakspot.lesions.lesion_model import BEST, LesionModel, fit_lesion_model
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.methods import METHODS
+from weakspot.lesions.operating_point import fewest_patients
 from weakspot.looks.dropout import McDropout
 
 
@@ -140,6 +141,8 @@ class LesionFit(SampledLesionProbe):
     folds: how many parts to cut the patients into for the calibration.
     patient: a pattern for the patient at the beginning of a case's id; without it each case is a patient.
     training_cases: true to allow cases that the network was trained on.
+    keep_true: the share of the true lesions to keep, such as 0.95: sets a threshold above which lesions are dropped,
+        on a third of the patients, 19 or more for 0.95, which then do not train.
     seed: of the training.
     device: where the graph networks are trained: "cpu", so that models are equal whatever machine ends a Run, or
         "cuda", which pays for lesions of thousands of voxels.
@@ -159,6 +162,7 @@ class LesionFit(SampledLesionProbe):
     folds: int = 5
     patient: str | None = None
     training_cases: bool = False
+    keep_true: float | None = None
     seed: int = 0
     device: str = "cpu"
 
@@ -170,6 +174,8 @@ class LesionFit(SampledLesionProbe):
             raise ConfigError(f"method is {self.method!r}: expected one of {choices}")
         if self.folds < 2:
             raise ConfigError(f"folds is {self.folds}: expected 2 or more, so that some patients are held out")
+        if self.keep_true is not None:
+            fewest_patients(self.keep_true)  # refuses what is no share
 
     @cached_property
     def learning(self) -> Learning:
@@ -197,6 +203,7 @@ class LesionFit(SampledLesionProbe):
         lesions = LesionSet.of(self.gathered_lesions())
         patients = patients_of(lesions.case, self.patient)
         how: dict[str, Any] = {"method": self.method, "learning": self.learning, "folds": self.folds}
+        how["keep"] = self.keep_true
         how |= {"parameters": self.lesions_probe.parameters(), "patient": self.patient}
         return fit_finding(lesions, fit_lesion_model(lesions, patients, **how), patients)
 
