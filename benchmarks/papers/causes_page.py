@@ -3,8 +3,7 @@
 import statistics
 from collections.abc import Iterator, Sequence
 
-from page_tables import HEAD, Rows, ends, rows, table
-from scipy.stats import t as student
+from page_tables import HEAD, Rows, ends, interval, rows, table
 
 CASES = {
     "gaze": ("gaze (GD)", "5371", "16", "1.49 %"),
@@ -137,13 +136,6 @@ def difference(found: Rows, case: str) -> str:
     values = [scale * float(row["difference"]) for row in found]
     verdicts = [row["verdict"] for row in found]
     return f"{interval(values, digits)}; {verdicts.count('better')}, {verdicts.count('worse')}"
-
-
-def interval(values: Sequence[float], digits: int) -> str:
-    centre = statistics.mean(values)
-    half = float(student.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / len(values) ** 0.5
-    low, high = (f"{end:+.{digits}f}" for end in (centre - half, centre + half))
-    return f"{centre:+.{digits}f} ({low} to {high})"
 
 
 def contents() -> list[str]:
