@@ -76,7 +76,7 @@ def trained(case: Case, threshold: float, half: bool) -> tuple[np.ndarray, np.nd
     weak = torch.from_numpy(weak_of(case, "train", threshold)).long().to(case.device)
     features = torch.from_numpy(case.features["train"]).to(case.device)
     network = white_box(features.shape[1], case.device)
-    optimiser, best, chosen, begun = optimiser_of(network), 1.0, 0, time.monotonic()
+    optimiser, best, chosen = optimiser_of(network), 1.0, 0
     kept: dict[str, torch.Tensor] = {}
     for epoch in range(1, EPOCHS + 1):
         error = one_epoch(network, optimiser, features, weak, half)
@@ -86,7 +86,7 @@ def trained(case: Case, threshold: float, half: bool) -> tuple[np.ndarray, np.nd
     last = said(network, case)
     network.load_state_dict(kept)
     how = {"epochs": EPOCHS, "chosen_epoch": chosen, "training_images": len(weak), "training_error": round(best, 4)}
-    return said(network, case), last, {**how, "minutes": round((time.monotonic() - begun) / 60, 1)}
+    return said(network, case), last, how
 
 
 def said(network: torch.nn.Module, case: Case) -> np.ndarray:
