@@ -40,10 +40,17 @@ ERRORS = Outputs(
     columns={
         "id": sample_id(),
         "correct": correct(),
-        "kind": text("what was predicted in place of what, or the worst number or keypoint; empty where correct"),
+        "kind": text(
+            "what was predicted in place of what, in the most positions of a segmentation, or the worst number or "
+            "keypoint; empty where correct"
+        ),
         "target": target("the label, by name", optional=True),
         "prediction": prediction("the model's prediction, by name", optional=True),
-        "error": number("error of the worst number or keypoint", better="lower", optional=True),
+        "error": number(
+            "error of the worst number or keypoint, or 1 − the mean IoU of a segmentation",
+            better="lower",
+            optional=True,
+        ),
         "metadata.*": text("what came with the data", role="metadata", optional=True),
     },
     arrays={

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 UNSAFE = "causes.unsafe"
 LABELS = "causes.labels"
+PLAN = "classes.label_plan"
+"""Another list of inputs to label: by these labels the accuracy on all inputs is estimated."""
 COLUMNS = ("id", "cluster", "distance", "label")
 NO_CLUSTER = 0
 """Of an image that was labelled and is in the unsafe set no more."""
@@ -102,14 +104,14 @@ def export_labels(unsafe: Finding, path: str | Path, *, labels: Finding | None =
 
 
 def labels_csv(unsafe: Finding, labels: Mapping[str, str]) -> str:
-    """What `export_labels` writes; labels by id."""
+    """What `export_labels` writes; labels by id. Of a plan, without clusters, `id, label` alone."""
     LabelFormat.of_finding(unsafe)
-    text = io.StringIO()
+    text, table = io.StringIO(), table_in(unsafe)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in table_in(unsafe).to_pylist():
-        label = labels.get(row["id"], "")
-        writer.writerow([csv_cell(row["id"]), row["cluster"], f"{row['distance']:.6g}", csv_cell(label)])
+    writer.writerow(COLUMNS if "cluster" in table.column_names else COLUMNS[::3])
+    for row in table.to_pylist():
+        where = [row["cluster"], f"{row['distance']:.6g}"] if "cluster" in row else []
+        writer.writerow([csv_cell(row["id"]), *where, csv_cell(labels.get(row["id"], ""))])
     return "\ufeff" + text.getvalue()  # by the mark at its beginning spreadsheets know UTF-8
 
 
@@ -273,7 +275,7 @@ def labels_in(unsafe: Finding, content: bytes, path: str) -> dict[str, str]:
 
 def _trouble(name: str, id_of: Mapping[str, str], seen: set[str | None]) -> str | None:
     if name not in id_of:
-        return f"{shown(name)!r} is not an image of the unsafe set{_meant(name, id_of)}"
+        return f"{shown(name)!r} is not an image to label{_meant(name, id_of)}"
     return f"{shown(name)!r} is in the file twice" if id_of[name] in seen else None
 
 

@@ -74,6 +74,6 @@ ROOM = Room(
             "Errors with similar heat maps: they may have one cause.",
             ("causes.root_causes",),
         ),
-        ViewerPage("label", "Label", "Images to label next, cluster by cluster.", ("causes.unsafe",)),
+        ViewerPage("label", "Label", "Images to label next.", ("causes.unsafe", "classes.label_plan")),
     ),
 )

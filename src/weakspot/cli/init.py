@@ -1,4 +1,4 @@
-"""`weakspot init`: a first `weakspot.yaml`, with what one batch through the model shows."""
+"""`weakspot init`: a first `weakspot.yaml`, with what some of the data through the model show."""
 
 import copy
 import os
@@ -60,7 +60,7 @@ _QUICKLY = {"robustness": {"looks": 1}, "lesions": {"looks": 2}}
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is known after one batch."""
+    """What is known after some of the data."""
 
     text: str
     trial: ModelTrial
@@ -72,7 +72,7 @@ class Beginning:
 
 
 def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Beginning:
-    """Load what was given, run one batch, find out what can be asked, and write it as the text of a file."""
+    """Load what was given, run some of them, find out what can be asked, and write it as the text of a file."""
     subject, data, said = _stated(subject, data, file.parent)
     config = config_of(subject, data)
     loaded = load(config, file.parent)
@@ -221,7 +221,7 @@ def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subje
 
 
 def summary_lines(begun: Beginning) -> list[str]:
-    """What one batch shows, line by line."""
+    """What these samples show, line by line."""
     trial = begun.trial
     lines = [
         f"inputs: {_shape(trial.inputs)}, values from {trial.input_range[0]:.4g} to {trial.input_range[1]:.4g}",

@@ -42,6 +42,7 @@ from weakspot.robustness.detectors import (
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_detection import BY_GROUP, metrics_summary, metrics_table
 from weakspot.robustness.score_thresholds import RULES
+from weakspot.statistics.thresholds import LowIf, check_threshold
 
 
 class WeakDetector(Probe):
@@ -55,7 +56,8 @@ class WeakDetector(Probe):
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours decide whether an input is weak.
     queries: the first so many neighbours are what a detector sees at run time; 0 for the white box alone.
-    threshold: an input is weak if its neighbour accuracy is at or below this.
+    threshold: an input is weak if its neighbour accuracy is below this.
+    weak_if: "below", or "at_or_below", so that an input exactly at the threshold is weak, too.
     layers: whose values the features are; none for a black box.
     sample: how many training inputs to learn from, drawn by their ids; none for all.
     rule: the score threshold of λ: "quantile", by the share of weak training inputs; "f1", the best F1 on them;
@@ -79,6 +81,7 @@ class WeakDetector(Probe):
     looks: int = 50
     queries: int = 15
     threshold: float = 0.75
+    weak_if: LowIf = "below"
     layers: Layers | None = "penultimate"
     sample: int | None = 10_000
     rule: Literal["quantile", "f1", "paper"] = "quantile"
@@ -93,11 +96,12 @@ class WeakDetector(Probe):
     neighbours = Rows()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.queries < self.looks or not 0 <= self.threshold < 1:
+        if not 0 <= self.queries < self.looks:
             raise ConfigError(
-                "expected 0 ≤ queries < looks, so that some looks decide whether an input is weak, and "
-                f"0 ≤ threshold < 1; got {self.queries}, {self.looks} and {self.threshold}"
+                "expected 0 ≤ queries < looks, so that some looks decide whether an input is weak; got "
+                f"{self.queries} and {self.looks}"
             )
+        check_threshold(self.threshold, self.weak_if)
         if self.layers is None and not self.queries:
             raise ConfigError("a detector must see something: give it layers, queries or both")
         if self.rule not in RULES:
@@ -113,6 +117,7 @@ class WeakDetector(Probe):
             epochs=self.epochs,
             folds=self.folds,
             weak_emphasis=self.weak_emphasis,
+            weak_if=self.weak_if,
             seed=self.seed,
             device=self.device,
         )
@@ -156,7 +161,7 @@ class WeakDetector(Probe):
         correct = correct_outcomes(
             columns["outcomes"], self.setting.task, mean_squared_error=error, tolerance=self.tolerance
         )
-        weak = weak_inputs(correct[:, fresh_looks(self.queries, self.looks)].mean(1), self.threshold)
+        weak = weak_inputs(correct[:, fresh_looks(self.queries, self.looks)].mean(1), self.threshold, self.weak_if)
         groups = self.setting.groups_of(ids.tolist())
         weak_share = {"weak_share": share_of(weak, groups=groups)}
         inputs = {"inputs": Estimate(len(ids))}
@@ -298,7 +303,7 @@ class DetectorEvaluation(DetectorProbe):
             tolerance=detector.parameters["tolerance"],
         )
         fresh = fresh_looks(detector.parameters["queries"], self.looks)
-        weak = weak_inputs(correct[:, fresh].mean(1), detector.parameters["threshold"])
+        weak = detector.weak(correct[:, fresh].mean(1))
         groups = self.setting.groups_of(ids)
         weak_share, inputs = {"weak_share": share_of(weak, groups=groups)}, {"inputs": Estimate(len(ids))}
         if detector.why_none is not None:

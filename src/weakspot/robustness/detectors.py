@@ -17,7 +17,7 @@ from weakspot.robustness.detector_network import (
     NothingToLearnError,
     fit_network,
 )
-from weakspot.robustness.metrics import weak_inputs
+from weakspot.robustness.metrics import Bools, weak_inputs
 from weakspot.robustness.metrics_detection import MethodOutput, baselines
 from weakspot.robustness.score_thresholds import RULES, best_f1_threshold
 from weakspot.statistics.calibration import logistic, platt_scaling, reliability
@@ -88,7 +88,7 @@ def fit_detectors(
         name: fit_network(features, all_looks if name == "white_box" else fresh, threshold, training, groups)
         for name, features in network_features(columns).items()
     }
-    weak = weak_inputs(fresh, threshold)
+    weak = weak_inputs(fresh, threshold, training.weak_if)
     thresholds, odds = {}, None
     if "confidence" in columns:
         thresholds["max_softmax"] = best_f1_threshold(-columns["confidence"], weak)
@@ -125,6 +125,11 @@ class Detector:
         """The options with which it was trained."""
         parameters: Mapping[str, Any] = self.finding.provenance["parameters"]
         return parameters
+
+    def weak(self, accuracy: np.ndarray) -> Bools:
+        """Which inputs are weak by their neighbour accuracy, as when it was trained."""
+        # before there was a choice, an input exactly at the threshold was weak
+        return weak_inputs(accuracy, self.parameters["threshold"], self.parameters.get("weak_if", "at_or_below"))
 
     @cached_property
     def networks(self) -> dict[str, DetectorNetwork]:

@@ -14,17 +14,19 @@ from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffect
 from weakspot.robustness.attack_probes import RobustAccuracy
 from weakspot.robustness.corruption_probes import CommonCorruptions
 from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
+from weakspot.robustness.diversity_probes import NeighbourDiversity
 from weakspot.robustness.guard_probes import GuardedInputs, GuardEvaluation, PredictionGuard
 from weakspot.robustness.metrics_promises import AIMS
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
 from weakspot.robustness.segmentation_probes import NeighbourSegmentation
 
-SHARED = ("variation", "looks", "threshold", "seed")
+SHARED = ("variation", "looks", "threshold", "weak_if", "seed")
 """Options that all steps of the room take over from the one about neighbour accuracy."""
 ROOM_OPTIONS = (
     "neighbours",
     "tolerance",
     "least_iou",
+    "unlabelled",
     "analysis",
     "corruptions",
     "attacks",
@@ -47,6 +49,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     tolerance: for a regression: how many times the training data's mean squared error still counts as correct.
     least_iou: for a segmentation: below which mean IoU of its neighbours an input is weak; the other options are then
         those of `NeighbourSegmentation`, and neighbours move nothing.
+    unlabelled: a split without labels, such as "pool", whose inputs are ranked by how much the predictions for their
+        neighbours differ; "test" asks that in place of neighbour accuracy.
     analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
     corruptions: true, or options of `CommonCorruptions`: errors under the common corruptions, by severity and class.
     attacks: options of `RobustAccuracy`, such as {epsilons: [0.03]}: accuracy under attack.
@@ -70,11 +74,12 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         accuracy_options["variation"] = variation(accuracy_options.pop("neighbours"))
     analysis, detector = accuracy_options.pop("analysis", False), accuracy_options.pop("detector", False)
     corruptions, attacks = accuracy_options.pop("corruptions", False), accuracy_options.pop("attacks", False)
+    unlabelled = accuracy_options.pop("unlabelled", None)
     select, guard = accuracy_options.pop("select", None), accuracy_options.pop("guard", None)
     probe = NeighbourTolerance if "tolerance" in accuracy_options else NeighbourAccuracy
     accuracy = Step.of(probe, **accuracy_options)
     shared = {name: accuracy.options[name] for name in SHARED}
-    asked = [accuracy]
+    asked = [*([] if unlabelled == "test" else [accuracy]), *_unlabelled_steps(unlabelled, accuracy_options)]
     if analysis:
         asked += _analysis_steps(accuracy, shared)
     if attacks:
@@ -89,6 +94,16 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
             selection = read_selection(select, of="robustness")
             asked.append(_detector_step(WeakInputs, selection.split, trained, budget=selection.budget))
     return [*asked, *(_guard_steps(guard) if guard else [])]
+
+
+def _unlabelled_steps(split: Any, options: Mapping[str, Any]) -> list[Step]:
+    """The ranking of inputs without labels; neighbours are as for neighbour accuracy where they are named."""
+    if split is None:
+        return []
+    if not isinstance(split, str):
+        raise ConfigError(f"unlabelled is {split!r}: expected the name of a split without labels, such as pool")
+    named = {name: options[name] for name in ("variation", "looks", "seed") if name in options}
+    return [Step.of(NeighbourDiversity, split=split, **named)]
 
 
 def _guard_steps(value: Any) -> list[Step]:

@@ -13,7 +13,7 @@ import { zoom } from "./zoom.js";
 
 const AROUND = 15; // neighbours that are shown
 const ERRORS = 12; // members of the cluster that are shown
-const state = urlState({ image: "" });
+const state = urlState({ image: "", of: "" });
 const undo = new Undo(changed);
 let about; // what a label may be, and where pictures are
 let labels;
@@ -43,11 +43,12 @@ const side = element("div", { class: "side" });
 const all = element("div", { class: "surface labelling", hidden: true }, chooser.node,
   element("section", { class: "at-hand", "aria-label": "Image" }, element("figure", {}, element("div", { class: "stage" }, large), caption), neighbours, ofErrors), side);
 const none = element("p", { class: "caution", hidden: true }, "There is nothing to label: choose images with `weakspot causes select`.");
+const which = element("p", { class: "quiet", hidden: true });
 
-page().append(element("h1", { class: "unseen" }, "Label"), tools, none, all);
+page().append(element("h1", { class: "unseen" }, "Label"), tools, none, which, all);
 
 function describe({ number: name, places }) {
-  return [element("strong", {}, `Cluster ${name}`), element("span", { class: "quiet counts" }, ""), element("progress", { max: places.length, value: 0, "aria-label": `Labelled of cluster ${name}` })];
+  return [element("strong", {}, about.plan ? "In the order of the plan" : `Cluster ${name}`), element("span", { class: "quiet counts" }, ""), element("progress", { max: places.length, value: 0, "aria-label": `Labelled of cluster ${name}` })];
 }
 
 async function load() {
@@ -57,6 +58,7 @@ async function load() {
   all.hidden = !labels.count;
   if (!labels.count) return;
   if (!panel) offerAnswers();
+  showLists();
   const wanted = labels.places.get(state.values.image);
   if (state.values.image && wanted === undefined) complain(`There is no image ${state.values.image} to label; the next one without a label is shown.`);
   at = wanted ?? labels.unlabelled(labels.order.at(-1)) ?? labels.order[0];
@@ -71,6 +73,14 @@ function offerAnswers() {
   bind(panel.bindings);
 }
 
+/** What the labels are for, and the other lists of images to label. */
+function showLists() {
+  const here = state.values.of || about.lists[0];
+  const others = about.lists.filter((name) => name !== here).map((name) => [element("a", { href: link("label", { of: name }) }, name === "causes.unsafe" ? "Images near the clusters of errors" : "Few labels for the accuracy"), " "]);
+  which.hidden = !about.plan && !others.length;
+  fill(which, about.plan ? "Label in this order, the difficult ones too; you may stop early. Then `weakspot classes label RUN` tells the accuracy on all inputs. " : "", ...others.flat());
+}
+
 /** The picture at hand with what belongs to it. */
 function show() {
   const { id, cluster, distance, label } = labels;
@@ -78,7 +88,7 @@ function show() {
   large.hidden = !about.pictures;
   if (about.pictures) large.src = picture(at);
   large.alt = `Image ${id[at]}`;
-  fill(caption, element("strong", {}, id[at]), ` · cluster ${cluster[at]} · distance of its heat map from the nearest error of the cluster ${number(distance[at])} · `,
+  fill(caption, element("strong", {}, id[at]), about.plan ? " · " : ` · cluster ${cluster[at]} · distance of its heat map from the nearest error of the cluster ${number(distance[at])} · `,
     element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`));
   fill(prediction);
   panel.show(label[at]);
