@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import machine, read_rows, write_rows
 
 from robustness import ALL, NETS, Case, argument_parser
-from weakspot.robustness import MethodOutput, neighbour_accuracy
+from weakspot.robustness import MethodOutput, neighbour_accuracy, weak_inputs
 from weakspot.robustness.metrics_detection import metrics_table
 
 HIDDEN, EPOCHS, BATCH, SLOPE = (1500, 1000, 500), 200, 100, 0.1
@@ -98,7 +98,7 @@ def said(network: torch.nn.Module, case: Case) -> np.ndarray:
 
 def weak_of(case: Case, split: str, threshold: float) -> np.ndarray:
     """Lower than the threshold over the original and 50 neighbours."""
-    return np.asarray(neighbour_accuracy(case.said[split][:, ALL], case.labels[split]) < threshold)
+    return weak_inputs(neighbour_accuracy(case.said[split][:, ALL], case.labels[split]), threshold)
 
 
 def row(case: Case, threshold: float, half: bool) -> dict[str, Any]:
