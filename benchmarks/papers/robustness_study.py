@@ -21,7 +21,7 @@ from measuring import SHARED, machine, write_rows
 from robustness import NETS, argument_parser, images, seen_once, unit
 from weakspot.robustness import (
     centre_distance_ratio,
-    diversity_correlation,
+    concentration_correlation,
     neighbour_accuracy,
     simpson_diversity,
     weak_strong_difference,
@@ -75,7 +75,7 @@ def of_one(net: str, one: Stored) -> Iterator[dict[str, Any]]:
     yield row("Table 1", net, "natural accuracy", 100 * right[:, 0].mean(), TABLE_1[net][0])
     yield row("Table 1", net, "robust accuracy", 100 * right[:, 1:].mean(), TABLE_1[net][1])
     flawed = accuracy < 1
-    correlation = diversity_correlation(said[flawed], accuracy[flawed], QUERIES)
+    correlation = concentration_correlation(said[flawed], accuracy[flawed], QUERIES)
     yield row("Table 3", net, "Spearman of accuracy and diversity", correlation[-1], TABLE_3[net])
     yield from (row("Figure 6", net, f"m = {m}", value) for m, value in zip(QUERIES, correlation, strict=True))
     for threshold, published in ((0.75, "> 0.97"), (0.5, "> 0.87")):
