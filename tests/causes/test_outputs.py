@@ -1,6 +1,5 @@
 """What the room declares of its Findings is what its probes make, and readers can draw, tell and print it."""
 
-
 import numpy as np
 import pytest
 

@@ -69,8 +69,14 @@ ROOM = Room(
     worst=worst,
     pages=(
         ViewerPage(
-            "clusters",
+            "causes",
             "Root causes",
+            "What errors have in common: rules, ranked, with wrong images beside correct ones like them.",
+            ("causes.error_slices",),
+        ),
+        ViewerPage(
+            "clusters",
+            "Error clusters",
             "Errors with similar heat maps: they may have one cause.",
             ("causes.root_causes",),
         ),
