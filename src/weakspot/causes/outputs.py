@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from weakspot.causes.finding_outputs import ERRORS, LABELS, ROOT_CAUSES, UNSAFE
 from weakspot.causes.slice_outputs import ERROR_SLICES
+from weakspot.causes.slice_pictures import slice_pictures
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, number, roughly
@@ -67,6 +68,7 @@ ROOM = Room(
         "causes.retraining": RETRAINING,
     },
     worst=worst,
+    pictures=slice_pictures,
     pages=(
         ViewerPage(
             "causes",
