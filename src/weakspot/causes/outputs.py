@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from weakspot.causes.finding_outputs import ERRORS, LABELS, ROOT_CAUSES, UNSAFE
+from weakspot.causes.slice_groups import cause_groups
 from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.causes.slice_pictures import slice_pictures
 from weakspot.core.finding import Finding
@@ -69,6 +70,7 @@ ROOM = Room(
     },
     worst=worst,
     pictures=slice_pictures,
+    groups={"causes.error_slices": cause_groups},
     pages=(
         ViewerPage(
             "causes",

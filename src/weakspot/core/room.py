@@ -77,6 +77,8 @@ class Room:
     worst: the worst things that its Findings show, given the Findings and the task.
     lead: whether the report shows it before all else.
     pictures: by Finding, pictures that are made of several Findings, given all of them.
+    groups: by the name of a Finding, what makes groups of it in which another Run may be compared: by what they are
+        called, the group of each input by its id. They must not be chosen by the answers for these inputs.
     next_steps: what to do next, where that cannot be declared.
     pages: pages of the viewer; their routes are in the room's module `pages`, as `router`.
     """
@@ -89,5 +91,6 @@ class Room:
     lead: bool = False
     worst: Callable[[Sequence[Finding], str], Sequence[WorstFinding]] = no_worst
     pictures: Callable[[Sequence[Finding]], Mapping[str, list[tuple[str, Picture]]]] = no_pictures
+    groups: Mapping[str, Callable[[Finding], Mapping[str, Mapping[str, str]]]] = field(default_factory=dict)
     next_steps: Callable[[Sequence[Finding]], Sequence[NextStep]] = no_steps
     pages: Sequence[ViewerPage] = ()
