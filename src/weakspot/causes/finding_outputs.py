@@ -229,11 +229,14 @@ LABELS = Outputs(
     summary={
         "labelled": count("images of the unsafe set that have a label"),
         "missing": count("images of the unsafe set that have no label yet"),
+        "unusable": count(
+            "images that were looked at and cannot be labelled; nothing is trained on them", optional=True
+        ),
         "earlier": count("labelled images that are no longer in the unsafe set; they are kept", optional=True),
     },
     columns={
         "id": sample_id(),
         "cluster": number("root-cause cluster; 0 for images no longer in the unsafe set", role="code"),
-        "label": target("the label; empty where there is none yet"),
+        "label": target('the label, "unusable" where none can be given; empty where there is none yet'),
     },
 )
