@@ -16,7 +16,7 @@ from weakspot.causes.error_probes import (
 )
 from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.causes.slice_parts import ExaminedImages, slice_arrays, slice_columns, slice_summary
-from weakspot.causes.slice_traits import TraitOptions, check_column, trait_table, without_prefix
+from weakspot.causes.slice_traits import LEAST_AGREEMENT, TraitOptions, check_column, trait_table, without_prefix
 from weakspot.causes.slice_views import (
     SOURCES,
     WITHOUT_RELEVANCE,
@@ -43,9 +43,6 @@ from weakspot.slices import (
     first_half,
     ranked_slices,
 )
-
-LEAST_AGREEMENT = 0.2
-"""Cohen's kappa below which agreement is at most "slight" [landis1977], and errors are the rule."""
 
 
 class ErrorSlices(Probe):
