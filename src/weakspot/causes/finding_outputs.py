@@ -92,6 +92,9 @@ ROOT_CAUSES = Outputs(
         "layers": count("layers that would have been compared", optional=True),
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
+        "agreement_near_chance": number(
+            "Cohen's kappa of labels and predictions, where it is too low for causes to be sought", optional=True
+        ),
     },
     columns=optional(
         {
@@ -169,13 +172,18 @@ ROOT_CAUSES = Outputs(
     ),
     headlines=(
         Headline(
-            "{errors} errors fall into {clusters} clusters of similar heat maps. Each cluster may have one cause. "
-            "{stable_clusters} of them come back when the images are resampled. Look at {images_to_inspect} images to "
-            "check."
+            "The model agrees with the labels hardly better than chance (kappa {agreement_near_chance}). The "
+            "{clusters} clusters of similar heat maps say nothing of causes.",
+            rank=-1,
         ),
         Headline(
-            "{errors} errors fall into {clusters} clusters of similar heat maps. Each cluster may have one cause. Look "
-            "at {images_to_inspect} images to check.",
+            "{errors} errors fall into {clusters} clusters of similar heat maps. A cluster may have several causes, "
+            "and a cause several clusters. {stable_clusters} of them come back when the images are resampled, which "
+            "does not mean one cause. Look at {images_to_inspect} images to see what they share."
+        ),
+        Headline(
+            "{errors} errors fall into {clusters} clusters of similar heat maps. A cluster may have several causes, "
+            "and a cause several clusters. Look at {images_to_inspect} images to see what they share.",
             rank=1,
         ),
     ),
