@@ -68,8 +68,12 @@ class SliceWish:
         return view_taps(setting.layers, self.sources)
 
     def attribution(self, setting: Setting) -> LayerRelevance | None:
-        """The heat map of the prediction, where it is asked for and there is a layer to take it of."""
-        layer = heat_layer(setting.layers) if "heat maps" in self.sources else None
+        """The heat map of the prediction, where it is asked for and there is a layer to take it of.
+
+        A segmentation has none: no single output is its prediction.
+        """
+        asked = "heat maps" in self.sources and setting.task != "segmentation"
+        layer = heat_layer(setting.layers) if asked else None
         return None if layer is None else LayerRelevance(Tap((layer,), side="input"), method=hudd())
 
     def needs(self, setting: Setting) -> Needs:
