@@ -1,7 +1,5 @@
 """What the room declares of its Findings is what its probes make, and readers can draw, tell and print it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -67,13 +65,11 @@ def test_findings_without_errors_are_as_declared(net, tmp_path):
 
 def test_every_declared_figure_is_drawn(examined):
     made = examined["causes.root_causes"]
-    shared = {"trait_shared_reduction": np.full(made.arrays["trait_reduction"].shape, 0.9)}
-    drawn = figures(replace(made, arrays={**made.arrays, **shared}), list(CLASSES))
+    drawn = figures(made, list(CLASSES))
     assert [figure.caption for figure in drawn] == [figure.caption for figure in ROOT_CAUSES.figures]
     assert all(figure.svg.startswith("<svg") and not figure.problem for figure in drawn)
     last = len(examined["causes.root_causes"].table)
     assert f"cluster {last}" in drawn[0].svg and f"cluster {last + 1}" not in drawn[0].svg
-    assert "weather" in drawn[2].svg
 
 
 def test_the_headline_is_told_from_the_findings(examined):

@@ -340,17 +340,6 @@ def test_lesions_are_drawn():
     assert drawn[2].count("marked") == 1  # of 100 lesions with 50 % a quarter is false; single lesions say nothing
 
 
-def test_what_the_members_of_clusters_share_is_a_matrix_of_clusters_by_parameters():
-    arrays = {
-        "trait_shared_reduction": np.array([[0.9, np.nan], [np.nan, 1.0]]),
-        "parameter_names": np.array(["light", "gaze_angle"]),
-    }
-    (drawn,) = figures(made("causes.root_causes", arrays=arrays), [])
-    for said in (">90<", ">100<", ">gaze angle<", ">cluster 2<"):
-        assert said in drawn.svg
-    assert ">0<" not in drawn.svg, "what chance makes is no more than that"
-
-
 def test_every_variation_has_a_curve_with_its_band():
     rows = [("rotation", "degrees", -10.0, 0.0), ("rotation", "degrees", 0.0, 10.0), ("blur", "", 0.0, 1.0)]
     columns = dict(zip(("quantity", "unit", "from", "to"), map(np.array, zip(*rows, strict=True)), strict=True))

@@ -106,7 +106,7 @@ def test_each_input_gets_what_the_module_says(used, guarded, guard_data):
     for place in range(0, 300, 23):
         row = rows[batch.ids[place]]
         assert row["wrong_probability"] == pytest.approx(float(answer.wrong_probability[place]), abs=1e-4)
-        assert row["verdict"] == VERDICTS[int(answer.verdict[place])]
+        assert row["verdict"] == VERDICTS[int(answer.verdict[place])] == answer.verdict_names[place]
         assert row["set_size"] == int(answer.prediction_set[place].sum())
 
 

@@ -1,6 +1,6 @@
 """What each Finding of this room holds: torch-free declarations."""
 
-from weakspot.core.figures import Bars, Curves, Matrix
+from weakspot.core.figures import Bars, Curves
 from weakspot.core.outputs import (
     Advice,
     ArraySpec,
@@ -40,10 +40,17 @@ ERRORS = Outputs(
     columns={
         "id": sample_id(),
         "correct": correct(),
-        "kind": text("what was predicted in place of what, or the worst number or keypoint; empty where correct"),
+        "kind": text(
+            "what was predicted in place of what, in the most positions of a segmentation, or the worst number or "
+            "keypoint; empty where correct"
+        ),
         "target": target("the label, by name", optional=True),
         "prediction": prediction("the model's prediction, by name", optional=True),
-        "error": number("error of the worst number or keypoint", better="lower", optional=True),
+        "error": number(
+            "error of the worst number or keypoint, or 1 − the mean IoU of a segmentation",
+            better="lower",
+            optional=True,
+        ),
         "metadata.*": text("what came with the data", role="metadata", optional=True),
     },
     arrays={
@@ -137,9 +144,6 @@ ROOT_CAUSES = Outputs(
             "trait_typical": ArraySpec("mean, or most frequent category", ("clusters", "parameters")),
             "trait_chance": ArraySpec("p-value of the reduction", ("clusters", "parameters")),
             "trait_shared": ArraySpec("whether the images share it", ("clusters", "parameters")),
-            "trait_shared_reduction": ArraySpec(
-                "the reduction where the images share it beyond chance, else not a number", ("clusters", "parameters")
-            ),
         }
     ),
     pictures="images of each cluster, the medoid first, and the mean heat map over the mean image",
@@ -161,15 +165,6 @@ ROOT_CAUSES = Outputs(
             y_label="score (lower is better)",
             log_x=True,
             caption="Score over the number of clusters, by layer. The number is chosen where the curve bends.",
-        ),
-        Matrix(
-            values="trait_shared_reduction",
-            columns="parameter_names",
-            row_text="cluster {}",
-            clip=True,
-            format="hundredths",
-            caption="What members of a cluster share beyond chance: how much less a parameter varies among them than "
-            "over all inputs, in percent. Empty: no less than chance makes it.",
         ),
     ),
     headlines=(

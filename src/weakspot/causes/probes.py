@@ -80,7 +80,6 @@ class RootCauses(Probe):
     seed: of the resampling, and of the draws that say what is chance.
     """
 
-    tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ROOT_CAUSES
     by_group = ("explained_clusters", "reduced_clusters")  # shares of clusters
 

@@ -20,7 +20,7 @@ SHARED = ("angles", "seed")
 def steps(options: Mapping[str, Any]) -> list[Step]:
     """The error-inducing images, the rules that hold for unusually many of them, and their clusters by heat maps.
 
-    threshold, quantile: which numbers or keypoints are incorrect, as in `Errors`.
+    threshold, quantile: which numbers, keypoints or segmentations are incorrect, as in `Errors`.
     slices: the options of `ErrorSlices`; `angles` holds for both. False leaves the rules out.
     select: choose images to label. `from`: the split to choose from, by default "pool"; `budget`: how many; the other
         options of `UnsafeSet`.

@@ -118,7 +118,7 @@ function draw(cell, index) {
   const drawn = shown.sheets.draw(canvas, index);
   const row = member(index);
   one.textContent = row ? row.kind : "";
-  two.textContent = row ? (index === 0 ? "medoid" : `distance ${number(row.distance)}`) : "";
+  two.textContent = row && index === 0 ? "most typical" : "";
   cell.title = row ? `${row.id}\n${row.kind}` : "";
   cell.dataset.ready = drawn && row ? "1" : "0";
 }
@@ -172,7 +172,7 @@ function enlarge(at) {
 }
 
 const captionOf = (one) =>
-  (one ? [element("strong", {}, one.id), ` · ${one.kind} · distance ${number(one.distance)}`] : "");
+  (one ? [element("strong", {}, one.id), ` · ${one.kind} · distance of its heat map from the most typical member ${number(one.distance)}`] : "");
 
 bind([
   ...chooserKeys(chooser, "cluster"),
