@@ -40,7 +40,8 @@ def test_the_overview_tells_answers_and_numbers(browser, run):
     assert told["runs"][0]["sampled"][:3] == ["test", "train", "pool"]
     assert told["runs"][0]["damaged"] == []
     assert [page["page"] for page in told["pages"]] == [
-        "overview", "samples", "performance", "clusters", "label", "weak", "map", "pairs", "holes", "findings",
+        "overview", "samples", "performance", "causes", "clusters", "label", "weak", "map", "pairs", "holes",
+        "findings",
     ]  # fmt: skip
     assert [answer["room"] for answer in told["answers"]] == [
         "performance", "causes", "robustness", "classes", "coverage",

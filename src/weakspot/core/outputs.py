@@ -25,6 +25,8 @@ Role = Literal[
 """What a column is: a sample's id; the model's prediction; its target; whether that is correct; a coordinate of a
 projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data; what
 the sample belongs to."""
+UNUSABLE = "unusable"
+"""The label of an input that shows nothing that could be labelled: it is kept, and nothing is trained on it."""
 
 
 @dataclass(frozen=True)

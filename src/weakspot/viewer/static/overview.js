@@ -6,7 +6,7 @@ import { complain, element, page } from "./dom.js";
 import { counted, number } from "./text.js";
 import { link } from "./url.js";
 
-const WHERE = { performance: "performance", coverage: "holes", robustness: "weak", classes: "pairs", causes: "clusters", lesions: "lesions" };
+const WHERE = { performance: "performance", coverage: "holes", robustness: "weak", classes: "pairs", causes: "causes", lesions: "lesions" };
 
 function known({ subject, splits }) {
   const few = subject.classes.slice(0, 12).join(", ") + (subject.classes.length > 12 ? " …" : "");

@@ -92,7 +92,7 @@ function show(found) {
   everything.href = address("/samples.csv", { split: found.split, search, filter, sort });
   everything.hidden = onlyMap;
   const at = Math.max(0, order.indexOf(state.values.sample));
-  grid.shape({ width: CELL, height: tallFor(found.pictures, 3) });
+  grid.shape({ width: CELL, height: tallFor(found.pictures, 4) });
   grid.show(order.length, at);
   detail();
   if (state.values.zoom && order.length) enlarge(grid.at);
