@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import tomllib
+from textwrap import dedent
 
 import pytest
 from typer.main import get_command
@@ -118,3 +119,21 @@ def test_commands_exist_with_their_options(line):
 def test_a_command_that_is_not_there_is_noticed(line):
     with pytest.raises(Exception, match="No such"):
         parsed(line)
+
+
+INDENTED = re.compile(r"(?<=\n\n)(?:(?:    .*|)\n)+")
+
+
+def indented_python():
+    """Indented blocks that import from weakspot: code that needs a reader's own tools or data."""
+    for page in PAGES:
+        text = BLOCK.sub("", page.read_text())
+        for block in INDENTED.findall(text):
+            if re.search(r"^ *(from|import) weakspot", block, re.MULTILINE):
+                yield pytest.param(dedent(block), id=f"{page.name}: {block.strip().splitlines()[0]}")
+
+
+@pytest.mark.parametrize("text", list(indented_python()))
+def test_indented_python_is_python_and_imports_what_is_there(text):
+    compile(text, "page", "exec")
+    exec("\n".join(re.findall(r"^(?:from|import) weakspot.*", text, re.MULTILINE)), {})
