@@ -426,3 +426,14 @@ def test_root_causes_show_wrong_images_beside_correct_ones_like_them(show):
     page.click(".gallery p a")
     page.wait("location.pathname === '/samples' && document.querySelector('.panel h2')")
     assert "Root cause 2" in page.run("document.querySelector('.panel').innerText")
+
+
+def test_a_number_of_the_first_page_leads_to_the_samples_behind_it(show):
+    page = show("/")
+    page.click(".answers a[title]")
+    page.wait(
+        "location.pathname === '/samples' && location.search.includes('filter') && document.querySelector('.cell')"
+    )
+    assert "behind" not in page.run("location.search")
+    told = page.run("document.querySelector('.tools [role=status]').textContent")
+    assert not told.startswith("200 of") and told.endswith("of 200 samples")

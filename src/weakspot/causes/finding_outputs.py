@@ -27,7 +27,9 @@ _CHOSEN_IMAGES = {
 
 ERRORS = Outputs(
     summary={
-        "errors": count("error-inducing images: those that the model predicts incorrectly", better="lower"),
+        "errors": count(
+            "error-inducing images: those that the model predicts incorrectly", better="lower", counts="not correct"
+        ),
         "error_share": share(
             "share of the images that the model predicts incorrectly", better="lower", mean_of="not correct"
         ),
