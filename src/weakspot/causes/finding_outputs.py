@@ -85,6 +85,7 @@ ROOT_CAUSES = Outputs(
         "layers": count("layers that would have been compared", optional=True),
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
     },
     columns=optional(
         {
@@ -173,6 +174,7 @@ ROOT_CAUSES = Outputs(
         ),
     ),
     headlines=(
+        Headline("Do not rely on these heat maps: {relevance_problem}.", further=True),
         Headline(
             "{errors} errors fall into {clusters} clusters of similar heat maps. Each cluster may have one cause. "
             "{stable_clusters} of them come back when the images are resampled. Look at {images_to_inspect} images to "
