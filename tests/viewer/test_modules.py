@@ -381,3 +381,32 @@ def test_a_grid_of_a_million_cells_holds_few_of_them(modules):
     assert max(told["most"]) < 200 and told["drawn"] < 400
     assert told["there"] == told["still"] == "543210" and told["at"] == 543210
     assert told["narrow"] < told["columns"] and told["none"] == [0, True]
+
+
+def test_the_pictures_of_one_slice_take_their_places_together(modules):
+    """The outlines of a slice are there long before its image; the slice between is asked for and overtaken."""
+    seen = modules(
+        "slice_view.js",
+        """new Promise(async (done) => {
+            const waiting = {};
+            HTMLImageElement.prototype.decode = function () {
+                return new Promise((ready) => (waiting[this.getAttribute("src")] = ready));
+            };
+            const layers = new own.Layers(["grey", "outlines"]), stage = document.createElement("div");
+            stage.append(...layers.nodes);
+            const shown = () => [...stage.children].map((image) => image.getAttribute("src"));
+            const turn = () => new Promise((next) => setTimeout(next));
+            const found = [];
+            layers.show(["#grey-1", "#lines-1"]);
+            waiting["#lines-1"](); await turn(); found.push(shown());
+            layers.show(["#grey-2", "#lines-2"]);
+            layers.show(["#grey-3", "#lines-3"]);
+            waiting["#grey-1"](); await turn(); found.push(shown());
+            waiting["#grey-3"](); await turn(); found.push(shown());
+            waiting["#lines-3"](); await turn(); found.push(shown(), Object.keys(waiting).sort());
+            done(found);
+        })""",
+    )
+    nothing, first, held, last, fetched = seen
+    assert nothing == [None, None] and first == held == ["#grey-1", "#lines-1"] and last == ["#grey-3", "#lines-3"]
+    assert fetched == ["#grey-1", "#grey-3", "#lines-1", "#lines-3"]

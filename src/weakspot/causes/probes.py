@@ -31,9 +31,10 @@ from weakspot.causes.labelling import table_in
 from weakspot.causes.landmarks import landmarks
 from weakspot.causes.parameters import Parameters
 from weakspot.causes.sketches import SKETCH
+from weakspot.causes.slice_traits import LEAST_AGREEMENT, OF_ATTACKS
 from weakspot.causes.tree import Linkage
 from weakspot.core.errors import ConfigError, ProbeError
-from weakspot.core.finding import Finding
+from weakspot.core.finding import Estimate, Finding
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
@@ -44,12 +45,13 @@ from weakspot.core.taps import Layers, Tap
 from weakspot.data.metadata_rows import PREFIX
 from weakspot.data.thumbnails import thumbnails
 from weakspot.relevance.soundness import problem_of, unsound_samples
+from weakspot.slices import chance_corrected_agreement
 
 Keep = Literal["best", "all", "none"]
 
 
 class RootCauses(Probe):
-    """Clusters of error-inducing images with similar heat maps: perhaps one cause each. HUDD (Fahmy et al. 2021).
+    """Clusters of error-inducing images with similar heat maps, to look at for causes. HUDD (Fahmy et al. 2021).
 
     For every image that is predicted incorrectly, layer-wise relevance propagation says how much each neuron of a layer
     contributed to the prediction. A layer's heat map is the relevance of its input. The images are clustered by the
@@ -83,7 +85,6 @@ class RootCauses(Probe):
     seed: of the resampling, and of the draws that say what is chance.
     """
 
-    tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ROOT_CAUSES
     by_group = ("explained_clusters", "reduced_clusters")  # shares of clusters
 
@@ -185,7 +186,16 @@ class RootCauses(Probe):
         study = study_root_causes(images, self.recipe, layer=self.layer, replicates=self.replicates, seed=self.seed)
         kept = self._kept(images, study.best)
         parts = finding_parts(kept, study, stable=self.stable, pictures=self.pictures, seed=self.seed)
-        return self.finding(**{**parts, "summary": {**parts["summary"], **problem_of(self.unsound)}})
+        noted = {**self._near_chance(), **problem_of(self.unsound)}
+        return self.finding(**{**parts, "summary": {**parts["summary"], **noted}})
+
+    def _near_chance(self) -> dict[str, Estimate]:
+        """Cohen's kappa, where the model answers hardly better than chance: then errors are the rule."""
+        table = table_in(self.errors)
+        if self.setting.task != "classification" or not {"target", "prediction"} <= set(table.column_names):
+            return {}
+        agreement = chance_corrected_agreement(table["target"].to_numpy(), table["prediction"].to_numpy())
+        return {"agreement_near_chance": Estimate(agreement)} if agreement < LEAST_AGREEMENT else {}
 
     def _images(self, kept: RowTable, labels: Sequence[str]) -> ErrorImages:
         order = id_order(kept.ids)
@@ -229,7 +239,8 @@ class RootCauses(Probe):
     def _metadata(self, ids: np.ndarray) -> dict[str, Any]:
         """What is known of all images of the test set besides, and which of them have these ids."""
         table = table_in(self.errors)
-        columns = [name for name in table.column_names if name.startswith(PREFIX)]
+        of_attacks = {f"{PREFIX}{name}" for name in OF_ATTACKS}  # what follows from the prediction explains nothing
+        columns = [name for name in table.column_names if name.startswith(PREFIX) and name not in of_attacks]
         if not columns:
             return {"parameters": Parameters.of_columns({}, self.angles)}
         everyone = np.array(table["id"].to_pylist(), dtype=np.str_)

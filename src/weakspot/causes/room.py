@@ -6,6 +6,7 @@ from typing import Any
 from weakspot.causes.error_probes import Errors
 from weakspot.causes.probes import RootCauses
 from weakspot.causes.slice_probes import ErrorSlices
+from weakspot.causes.slice_views import SOURCES
 from weakspot.causes.unsafe_probes import UnsafeSet
 from weakspot.core.errors import ConfigError
 from weakspot.core.probe import complete_options
@@ -20,8 +21,9 @@ SHARED = ("angles", "seed")
 def steps(options: Mapping[str, Any]) -> list[Step]:
     """The error-inducing images, the rules that hold for unusually many of them, and their clusters by heat maps.
 
-    threshold, quantile: which numbers or keypoints are incorrect, as in `Errors`.
-    slices: the options of `ErrorSlices`; `angles` holds for both. False leaves the rules out.
+    threshold, quantile: which numbers, keypoints or segmentations are incorrect, as in `Errors`.
+    slices: the options of `ErrorSlices`; `angles` holds for both. False leaves the rules out. `sources` are all, also
+        heat maps, since clusters need these as well.
     select: choose images to label. `from`: the split to choose from, by default "pool"; `budget`: how many; the other
         options of `UnsafeSet`.
     All other options are those of `RootCauses`.
@@ -46,7 +48,7 @@ def _slices(options: Any, shared: Mapping[str, Any]) -> Step:
         raise ConfigError(
             f"slices is {options!r}: expected options of error_slices, as {{depth: 2}}, or false for none"
         )
-    return Step.of(ErrorSlices, **{**shared, **options})
+    return Step.of(ErrorSlices, **{"sources": SOURCES, **shared, **options})
 
 
 def _selecting(select: Any, causes: Step) -> Step:

@@ -92,6 +92,21 @@ class LesionProbe(CaseProbe):
     lesions = Rows()
     nodes = Rows()
     cases = Rows()
+    sampled = Rows()
+
+    def observe(self, seen: Observation) -> None:
+        """Also keep each look's own mask, as bits."""
+        if seen.number == self.case_sampling.look.first:
+            self._masks: list[np.ndarray] = []
+        lesion = seen.probabilities[:, list(self.case_sampling.foreground)].sum(1)
+        inside = (lesion > self.case_sampling.definition.threshold).flatten(1).cpu().numpy()
+        self._masks.append(np.packbits(inside, axis=1))
+        super().observe(seen)
+
+    def close(self, ids: Sequence[str]) -> None:
+        """Hand on every case of the batch, and forget the masks."""
+        super().close(ids)
+        del self._masks
 
     def keep(self, batch: Batch, maps: VoxelMaps, index: int) -> None:
         """Cut the case into lesions."""
@@ -99,9 +114,12 @@ class LesionProbe(CaseProbe):
         count = len(lesions.columns["voxels"])
         self.lesions.append([case] * count, **lesions.columns, number=np.arange(1, count + 1))
         self.nodes.append([case] * len(lesions.features), place=lesions.nodes.places, features=lesions.features)
-        self.cases.append(
-            [case], **{name: np.array([value], dtype=np.float64) for name, value in lesions.whole.items()}
-        )
+        masks = lesions.masks
+        assert masks is not None
+        self.sampled.append([case] * len(masks.places), place=masks.places.astype(np.uint32), masks=masks.bits)
+        whole = {**lesions.whole, "sampled_voxels": len(masks.places), "looks": masks.looks}
+        numbers = {name: np.array([value], dtype=np.float64) for name, value in whole.items()}
+        self.cases.append([case], **numbers, sides=np.array([masks.sides], dtype=np.int64))
 
     def _case(self, batch: Batch, maps: VoxelMaps, index: int) -> CaseLesions:
         by_name = {name: values[index].cpu().numpy() for name, values in vars(maps).items()}
@@ -110,12 +128,15 @@ class LesionProbe(CaseProbe):
             intensities = z_scored(intensities)
         dimensions = by_name["lesion"].ndim
         truth, spacing = self.truth(batch, index, dimensions), spacing_of(batch, index, dimensions)
-        return case_lesions(by_name, intensities, truth, self.case_sampling.definition, spacing=spacing)
+        packed = [own[index] for own in self._masks]
+        return case_lesions(by_name, intensities, truth, self.case_sampling.definition, spacing=spacing, sampled=packed)
 
     def gathered(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """The table of all lesions by its columns, and the arrays beside it; in the order of the cases' ids."""
-        lesions, nodes, cases = self.lesions.read(), self.nodes.read(), self.cases.read()
-        order, node_order, case_order = (_by_id(rows, self.setting.ids) for rows in (lesions, nodes, cases))
+        lesions, nodes, cases, sampled = (rows.read() for rows in (self.lesions, self.nodes, self.cases, self.sampled))
+        order, node_order, case_order, sampled_order = (
+            _by_id(rows, self.setting.ids) for rows in (lesions, nodes, cases, sampled)
+        )
         columns = {name: _taken(lesions[name], order) for name in lesions if name != "sample"}
         table = {
             "case": _taken(np.array(lesions.ids, dtype=np.str_), order),
@@ -124,6 +145,9 @@ class LesionProbe(CaseProbe):
         }
         arrays = {"node_features": nodes["features"], "node_places": nodes["place"]}
         arrays = {name: _taken(values, node_order) for name, values in arrays.items()}
+        if sampled.count:
+            arrays["sample_places"] = _taken(sampled["place"], sampled_order)
+            arrays["sample_masks"] = _taken(sampled["masks"], sampled_order)
         arrays["cases"] = _taken(np.array(cases.ids, dtype=np.str_), case_order)
         return table, arrays | {f"case_{key}": _taken(cases[key], case_order) for key in cases if key != "sample"}
 

@@ -1,6 +1,6 @@
 """One case: from its maps to one record per lesion and one per node."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from weakspot.lesions.metrics_components import (
     true_positives,
     voxel_volume,
 )
+from weakspot.lesions.metrics_detection import matches
+from weakspot.lesions.structural import SampledMasks, structural_uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -61,6 +63,7 @@ class CaseLesions:
     nodes: LesionNodes
     features: NDArray[np.float32]
     whole: Mapping[str, float]
+    masks: SampledMasks | None = None
 
 
 def case_lesions(
@@ -70,6 +73,7 @@ def case_lesions(
     definition: LesionDefinition,
     *,
     spacing: tuple[float, ...] | None = None,
+    sampled: Sequence[NDArray[np.uint8]] = (),
 ) -> CaseLesions:
     """Cut a case into lesions and describe each.
 
@@ -78,6 +82,7 @@ def case_lesions(
     truth: the true lesions, boolean, where they are known.
     definition: what counts as a lesion.
     spacing: mm per voxel along each axis, where it is known.
+    sampled: the mask of each look, flat and packed, for structural uncertainty.
     """
     foreground = maps["lesion"] > definition.threshold
     labels, count = lesion_components(foreground, smallest=definition.smallest)
@@ -87,12 +92,17 @@ def case_lesions(
     columns |= {"voxels": geometry.voxels, "volume_mm3": geometry.voxels * volume}
     columns |= lesion_measures(labels, count, maps, log_epsilon=definition.log_epsilon)
     whole: dict[str, float] = {"lesions": count}
+    masks = SampledMasks.of(sampled, foreground) if sampled else None
+    if masks is not None:
+        columns["structural"], whole["structural"] = structural_uncertainty(
+            masks, labels, count, smallest=definition.smallest
+        )
     if truth is not None:
-        agreement, figures = _compared(labels, truth, definition)
+        agreement, figures = _compared(labels, truth, definition, spacing)
         columns, whole = columns | agreement, whole | figures
     nodes = lesion_nodes(labels, count, dilation=definition.dilation)
     features = node_features(nodes, intensities, foreground, [maps[name] for name in ("entropy", "variance", "pcs")])
-    return CaseLesions({**columns, "nodes": np.diff(nodes.starts)}, nodes, features, whole)
+    return CaseLesions({**columns, "nodes": np.diff(nodes.starts)}, nodes, features, whole, masks)
 
 
 def lesion_measures(
@@ -116,19 +126,22 @@ def lesion_measures(
 
 
 def _compared(
-    labels: Labels, truth: np.ndarray, definition: LesionDefinition
+    labels: Labels, truth: np.ndarray, definition: LesionDefinition, spacing: tuple[float, ...] | None
 ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     if truth.shape != labels.shape:
         raise DataError(f"the truth has shape {truth.shape}, the prediction {labels.shape}: they must lie on one grid")
     true_labels, true_count = lesion_components(truth, smallest=1)
     iou = adjusted_iou(labels, true_labels)
     met = np.unique(true_labels[labels > 0])
+    found = matches(labels, true_labels, spacing)
     figures = {
         "dice": dice(labels > 0, truth),
         "true_lesions": true_count,
         "missed_lesions": true_count - int((met > 0).sum()),
+        "panoptic_quality": found.panoptic_quality(true_count),
     }
-    return {"adjusted_iou": iou, "true_positive": true_positives(iou, least=definition.least_iou)}, figures
+    true = true_positives(iou, least=definition.least_iou)
+    return {"adjusted_iou": iou, "true_positive": true, **vars(found)}, figures
 
 
 def dice(predicted: np.ndarray, truth: np.ndarray) -> float:

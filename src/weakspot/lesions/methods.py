@@ -7,7 +7,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from weakspot.lesions.baselines import DIRECT, Direct, MetaSegMethod, direct_uncertainties, metaseg_features
+from weakspot.lesions.baselines import (
+    DIRECT,
+    STRUCTURAL,
+    Direct,
+    MetaSegMethod,
+    direct_uncertainties,
+    metaseg_features,
+)
 from weakspot.lesions.gcn import Kind, Learning, LesionGraph, Readout, TrainedGcn, train_gcn
 from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.linear import Linear, fit_least_squares, fit_logistic
@@ -17,10 +24,14 @@ Floats = NDArray[np.float64]
 Trained = TrainedGcn | Linear | Trees
 """A trained method; its numbers are arrays."""
 PaperMethod = Literal["gcn_classification", "gcn_regression", Direct, MetaSegMethod]
-Method = Literal[PaperMethod, "entropy_size", "node_means", "boosted_trees", "gcn_without_edges"]
+Method = Literal[
+    Direct, "structural", "entropy_size", MetaSegMethod, "node_means", "boosted_trees", "gcn_without_edges",
+    "gcn_classification", "gcn_regression",
+]  # fmt: skip
 PAPER_METHODS: tuple[PaperMethod, ...] = get_args(PaperMethod)
 """Those of Lambert et al. 2022."""
 METHODS: tuple[Method, ...] = get_args(Method)
+"""From the simplest to the most complex, as `LEVEL` says."""
 TRAINED = tuple(name for name in METHODS if name not in DIRECT)
 REGRESSIONS = ("gcn_regression", "metaseg_regression")
 """Methods that predict the adjusted IoU; the others give the logit of being a false positive."""
@@ -35,6 +46,11 @@ LEVEL = {
     "node_means": 2, "boosted_trees": 3, "gcn_without_edges": 4, "gcn_classification": 5, "gcn_regression": 5,
 }  # fmt: skip
 """How complex a method is: of methods that are as good as each other the simplest is taken."""
+
+
+def known_methods(lesions: LesionSet) -> tuple[str, ...]:
+    """The methods that these lesions have what they need for; older samples have no structural uncertainty."""
+    return tuple(name for name in METHODS if name != STRUCTURAL or STRUCTURAL in lesions.columns)
 
 
 def entropy_size_features(lesions: LesionSet) -> Floats:

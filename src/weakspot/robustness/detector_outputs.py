@@ -113,7 +113,7 @@ WEAK_DETECTOR = Outputs(
         "*_biases_*": ArraySpec("biases of a layer of the networks", ("folds", "one", "units out"), optional=True),
         "*_calibration": ArraySpec("slope and offset of Platt scaling, and the threshold", ("values",), optional=True),
         "*_threshold": ArraySpec("score threshold", optional=True),
-        "diversity_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
+        "concentration_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
         "mean_squared_error": ArraySpec("mean squared error of the training inputs", optional=True),
         "input_shape": ArraySpec("shape of one input", ("axes",), optional=True),
         **_RELIABILITY,
@@ -143,7 +143,7 @@ WEAK_INPUTS = Outputs(
             for name, words in DETECTORS.items()
             if name != "black_box"
         },
-        "diversity": number("Simpson's λ of the predictions for the queries; 1 where all agree", optional=True),
+        "concentration": number("Simpson's λ of the predictions for the queries; 1 where all agree", optional=True),
         "confidence": share("highest probability that the model gives to a class", optional=True),
     },
     headlines=[Headline("A detector, without labels, flags {flagged_share} of the inputs as weak.", rank=3)],

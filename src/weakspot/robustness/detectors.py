@@ -37,13 +37,13 @@ class FittedDetectors:
 
     networks: by their names.
     thresholds: score thresholds of −λ ("black_box") and of −(highest probability) ("max_softmax").
-    diversity_odds: slope and offset from −λ to the log-odds of being weak.
+    concentration_odds: slope and offset from −λ to the log-odds of being weak.
     point: what all thresholds were chosen by, if not each by its own rule.
     """
 
     networks: Mapping[str, FittedNetwork]
     thresholds: Mapping[str, float]
-    diversity_odds: np.ndarray | None = None
+    concentration_odds: np.ndarray | None = None
     point: OperatingPoint | None = None
 
     def held_out(self, columns: Columns, weak: Bools) -> list[MethodOutput]:
@@ -65,7 +65,7 @@ class FittedDetectors:
         networks = {
             key: values for name, fitted in self.networks.items() for key, values in fitted.network.arrays(name).items()
         }
-        odds = {} if self.diversity_odds is None else {"diversity_odds": self.diversity_odds}
+        odds = {} if self.concentration_odds is None else {"concentration_odds": self.concentration_odds}
         thresholds = {f"{name}_threshold": np.array(value) for name, value in self.thresholds.items()}
         return {**networks, **thresholds, **odds}
 
@@ -83,7 +83,7 @@ def fit_detectors(
 ) -> FittedDetectors:
     """Train all detectors that the columns allow.
 
-    columns: "features" (inputs, neurons), "queries" (inputs, width), "diversity", "confidence" (inputs,).
+    columns: "features" (inputs, neurons), "queries" (inputs, width), "concentration", "confidence" (inputs,).
     correct: which looks are correct, (inputs, looks + 1), the original first. DeepRobust-W learns from all looks, the
         others from those that are no queries.
     point: what the thresholds of all detectors are chosen by, on held-out inputs and by the looks that are no queries;
@@ -104,9 +104,9 @@ def fit_detectors(
     thresholds, odds = {}, None
     if "confidence" in columns:
         thresholds["max_softmax"] = chosen_threshold(-columns["confidence"], weak, best_f1_threshold, point)
-    if queries and "diversity" in columns:
-        thresholds["black_box"] = chosen_threshold(-columns["diversity"], weak, RULES[rule], point)
-        odds = platt_scaling(-columns["diversity"], weak)
+    if queries and "concentration" in columns:
+        thresholds["black_box"] = chosen_threshold(-columns["concentration"], weak, RULES[rule], point)
+        odds = platt_scaling(-columns["concentration"], weak)
     if point is not None:
         networks = {name: _at_point(fitted, weak, point) for name, fitted in networks.items()}
     return FittedDetectors(networks, thresholds, odds, point)
@@ -128,7 +128,7 @@ def network_features(columns: Columns) -> dict[str, np.ndarray]:
 
 def threshold_outputs(columns: Columns, thresholds: Mapping[str, float]) -> list[MethodOutput]:
     """What the methods say that are a threshold of one number."""
-    scored = {"black_box": "diversity", "max_softmax": "confidence"}
+    scored = {"black_box": "concentration", "max_softmax": "confidence"}
     scores = {name: -columns[of] for name, of in scored.items() if name in thresholds and of in columns}
     return [MethodOutput(name, score, score >= thresholds[name]) for name, score in scores.items()]
 
@@ -196,12 +196,12 @@ class Detector:
     @property
     def modes(self) -> list[str]:
         """The detectors that it has for run time."""
-        return [*self.networks, *(["black_box"] if "diversity_odds" in self.finding.arrays else [])]
+        return [*self.networks, *(["black_box"] if "concentration_odds" in self.finding.arrays else [])]
 
     def judge(self, mode: Mode, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
         """The probability that each input is weak, and whether it is flagged; fast for few inputs."""
         if mode == "black_box":
-            score, (slope, offset) = -columns["diversity"], self.finding.arrays["diversity_odds"]
+            score, (slope, offset) = -columns["concentration"], self.finding.arrays["concentration_odds"]
             return logistic(score * slope + offset), score >= self.thresholds["black_box"]
         network = self.networks[mode]
         probability = network.at_once(network_features(columns)[mode])
@@ -226,7 +226,7 @@ class Detector:
 
 def scalar_columns(columns: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
     """The columns with one number per input, in this order."""
-    return {name: np.asarray(columns[name])[order] for name in ("diversity", "confidence") if name in columns}
+    return {name: np.asarray(columns[name])[order] for name in ("concentration", "confidence") if name in columns}
 
 
 def with_baselines(detector: Detector, ids: Sequence[str], columns: Columns, order: np.ndarray) -> list[MethodOutput]:

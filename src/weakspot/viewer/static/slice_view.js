@@ -5,22 +5,22 @@ import { fitted, spot } from "./planes.js";
 
 const WHEEL = 40; // how far the wheel turns for one slice
 
-/** A picture that changes without a gap: the next one takes its place once it is there, and only the last asked for counts. */
-class Layer {
-  constructor(kind) {
-    this.node = element("img", { class: kind, alt: "", draggable: "false" });
+/** Pictures that lie over each other and change together, without a gap: all of one slice take their places once the last of them is there, and only the slice asked for last counts. */
+export class Layers {
+  constructor(kinds) {
+    this.nodes = kinds.map((kind) => element("img", { class: kind, alt: "", draggable: "false" }));
   }
 
-  async show(address) {
-    this.wanted = address;
-    if (this.loading || !address) return;
+  async show(addresses) {
+    this.wanted = addresses;
+    if (this.loading) return;
     this.loading = true;
     while (this.wanted !== this.shown) {
-      const next = element("img", { class: this.node.className, alt: "", draggable: "false", src: this.wanted });
-      this.shown = this.wanted;
-      await next.decode().catch(() => {}); // one that fails leaves an empty place; the page says why
-      this.node.replaceWith(next);
-      this.node = next;
+      const shown = (this.shown = this.wanted);
+      const next = this.nodes.map((node, place) => (node.getAttribute("src") === shown[place] ? node : element("img", { class: node.className, alt: "", draggable: "false", src: shown[place] })));
+      await Promise.all(next.map((image) => image.decode().catch(() => {}))); // one that fails leaves an empty place; the page says why
+      this.nodes.forEach((node, place) => node !== next[place] && node.replaceWith(next[place]));
+      this.nodes = next;
     }
     this.loading = false;
   }
@@ -30,11 +30,10 @@ export class SliceView {
   /** `moved(right, down)`: a spot from 0 to 1 was chosen; `stepped(by)`, `windowed(right, down)`, `entered()`. */
   constructor({ plane, moved, stepped, sliced, windowed, entered, windowing }) {
     Object.assign(this, { plane, callbacks: { moved, stepped, sliced, windowed, entered, windowing }, turned: 0 });
-    this.grey = new Layer("grey");
-    this.outlines = new Layer("outlines");
+    this.layers = new Layers(["grey", "outlines"]);
     this.lines = ["across", "down"].map((kind) => element("div", { class: `line ${kind}` }));
     this.letters = ["left", "right", "up", "down"].map((side) => element("span", { class: `letter ${side}` }));
-    this.stage = element("div", { class: "stage" }, this.grey.node, this.outlines.node, this.lines, this.letters);
+    this.stage = element("div", { class: "stage" }, this.layers.nodes, this.lines, this.letters);
     this.box = element("div", { class: "box" }, this.stage);
     this.slider = element("input", { type: "range", min: 0, value: 0, "aria-label": `${plane} slice`, on: { input: () => sliced(Number(this.slider.value)) } });
     this.caption = element("figcaption", {});
@@ -63,8 +62,7 @@ export class SliceView {
     const [right, down] = spot(this.plane, place, shape);
     this.lines[0].style.top = `${100 * down}%`;
     this.lines[1].style.left = `${100 * right}%`;
-    const [grey, outlines] = addresses(index);
-    await Promise.all([this.grey.show(grey), this.outlines.show(outlines)]);
+    await this.layers.show(addresses(index));
     const next = index + by;
     if (by && this.index === index && next >= 0 && next < this.extent.slices) for (const ahead of addresses(next)) new Image().src = ahead;
   }
