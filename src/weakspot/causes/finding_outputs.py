@@ -94,6 +94,7 @@ ROOT_CAUSES = Outputs(
         "layers": count("layers that would have been compared", optional=True),
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
         "agreement_near_chance": number(
             "Cohen's kappa of labels and predictions, where it is too low for causes to be sought", optional=True
         ),
@@ -173,6 +174,7 @@ ROOT_CAUSES = Outputs(
         ),
     ),
     headlines=(
+        Headline("Do not rely on these heat maps: {relevance_problem}.", further=True),
         Headline(
             "The model agrees with the labels hardly better than chance (kappa {agreement_near_chance}). The "
             "{clusters} clusters of similar heat maps say nothing of causes.",
