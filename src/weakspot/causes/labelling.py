@@ -146,8 +146,15 @@ def keep_labels(run: Run) -> Finding:
 
 
 def current_labels(run: Run) -> Finding:
-    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them."""
-    return labels_finding(run[UNSAFE], RunLabels(run).by_id())
+    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them.
+
+    Labels of a plan that estimates the accuracy are none of these.
+    """
+    planned = [run[name] for name in run.names() if name.partition("-")[0] == PLAN]
+    others = {name for plan in planned for name in table_in(plan)["id"].to_pylist()}
+    others -= set(table_in(run[UNSAFE])["id"].to_pylist())
+    given = RunLabels(run).by_id()
+    return labels_finding(run[UNSAFE], {name: label for name, label in given.items() if name not in others})
 
 
 class RunLabels:
