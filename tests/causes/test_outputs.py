@@ -1,5 +1,7 @@
 """What the room declares of its Findings is what its probes make, and readers can draw, tell and print it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
