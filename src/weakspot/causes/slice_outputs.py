@@ -89,6 +89,7 @@ ERROR_SLICES = Outputs(
             "region_offset": ArraySpec("what is taken from values · weights: the likeness of a region", ("regions",)),
             "region_weights-*": ArraySpec("weights of each region", ("values",)),
             "region_likeness": ArraySpec("likeness of each image to the errors of each region", ("images", "regions")),
+            "embedding": ArraySpec("columns of the metadata that were taken for an embedding", ("names",)),
             "heat_layer": ArraySpec("layer whose heat maps were searched"),
             "doubtful_id": ArraySpec("errors whose label may be wrong, the clearest first", ("doubtful",)),
             "doubtful_kind": ArraySpec("label and prediction of each of them", ("doubtful",)),

@@ -138,7 +138,8 @@ class ErrorSlices(Probe):
         if near_chance or not images.wrong.any():
             del summary["searched"]
         columns = slice_columns(images, slices) if slices else None
-        return self.finding(summary=summary, table=columns, arrays=slice_arrays(images, slices))
+        own = {"embedding": np.array(self.embedding, dtype=np.str_)} if self.embedding else {}
+        return self.finding(summary=summary, table=columns, arrays={**slice_arrays(images, slices), **own})
 
     def _examined(self, rows: RowTable) -> tuple[ExaminedImages, NDArray[np.int64] | None]:
         """All images in the order of their ids, and the group of each."""
