@@ -15,7 +15,7 @@ from pathlib import Path
 import classes_page
 import importance_claims
 import lesions_page
-from page_tables import points, rows
+from page_tables import interval, points, rows
 from robustness_page import CUTOFFS, KINDS, TABLE_4
 
 HERE = Path(__file__).resolve().parent
@@ -192,6 +192,32 @@ def learnt() -> Iterator[Sentence]:
 
 def gaze(row: dict[str, str]) -> bool:
     return row["case"].startswith("gaze") and "unit" not in row["case"]
+
+
+def repair() -> Iterator[Sentence]:
+    """What labelling images of confusing pairs brings over as many random ones."""
+    own = {
+        method: rows("classes_repair", method=method)
+        for method in ("confusing pairs", "random images", "least confident")
+    }
+    wrong = {method: 100 * statistics.mean(float(row["wrong_among_labelled"]) for row in own[method]) for method in own}
+    yield (
+        "papers-classes",
+        f"{wrong['confusing pairs']:.0f} % of them are errors, of random images {wrong['random images']:.0f} %",
+    )
+    apart = {
+        method: [
+            100 * (float(a["after"]) - float(b["after"]))
+            for a, b in zip(own[method], own["random images"], strict=True)
+        ]
+        for method in ("confusing pairs", "least confident")
+    }
+    told = f"by {interval(apart['confusing pairs'], 2)} points"
+    yield "papers-classes", told
+    yield (
+        "papers-classes",
+        f"as much, {interval(apart['least confident'], 2)}, with {wrong['least confident']:.0f} % errors",
+    )
 
 
 def levels() -> Iterator[Sentence]:

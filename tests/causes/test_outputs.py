@@ -114,7 +114,11 @@ def test_every_number_prints_in_its_declared_unit(examined, name):
         assert text.endswith("%") == (declared_number.unit == "share" and estimate.value is not None), key
 
 
-def test_the_viewer_has_a_page_for_clusters_and_for_labels():
+def test_the_viewer_has_a_page_for_causes_clusters_and_labels():
     pages = {page.name: page.findings for page in rooms()["causes"].pages}
-    assert pages == {"clusters": ("causes.root_causes",), "label": ("causes.unsafe",)}
+    assert pages == {
+        "causes": ("causes.error_slices",),
+        "clusters": ("causes.root_causes",),
+        "label": ("causes.unsafe", "classes.label_plan"),
+    }
     assert ROOT_CAUSES.by_sample == {"cluster": ("image_id", "image_cluster")}

@@ -16,7 +16,7 @@ POINTS = [OperatingPoint("recall", 0.9), OperatingPoint("false_alarms", 0.05), O
 
 
 def drawn(inputs, seed):
-    """Looks that are correct as two of five features say; diversity and confidence follow them, with chance."""
+    """Looks that are correct as two of five features say; concentration and confidence follow them, with chance."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(inputs, 5)).astype(np.float32)
     chance = logistic(1.0 + features[:, 0] - 2 * features[:, 1])
@@ -24,7 +24,7 @@ def drawn(inputs, seed):
     columns = {
         "features": features,
         "queries": features[:, :2] + rng.normal(size=(inputs, 2)).astype(np.float32),
-        "diversity": correct[:, 1:16].mean(1),
+        "concentration": correct[:, 1:16].mean(1),
         "confidence": np.clip(chance + rng.normal(size=inputs) / 5, 0, 1),
     }
     weak = np.array([row[[0, *range(16, 51)]].sum() / 36 < 0.75 for row in correct])

@@ -27,7 +27,9 @@ _CHOSEN_IMAGES = {
 
 ERRORS = Outputs(
     summary={
-        "errors": count("error-inducing images: those that the model predicts incorrectly", better="lower"),
+        "errors": count(
+            "error-inducing images: those that the model predicts incorrectly", better="lower", counts="not correct"
+        ),
         "error_share": share(
             "share of the images that the model predicts incorrectly", better="lower", mean_of="not correct"
         ),
@@ -92,6 +94,7 @@ ROOT_CAUSES = Outputs(
         "layers": count("layers that would have been compared", optional=True),
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
         "agreement_near_chance": number(
             "Cohen's kappa of labels and predictions, where it is too low for causes to be sought", optional=True
         ),
@@ -171,6 +174,7 @@ ROOT_CAUSES = Outputs(
         ),
     ),
     headlines=(
+        Headline("Do not rely on these heat maps: {relevance_problem}.", further=True),
         Headline(
             "The model agrees with the labels hardly better than chance (kappa {agreement_near_chance}). The "
             "{clusters} clusters of similar heat maps say nothing of causes.",
@@ -204,20 +208,26 @@ UNSAFE = Outputs(
         "near_share": share("share of the unlabelled images within the distance limit", optional=True),
         "limit": number("distance from the nearest error beyond which no image is chosen", optional=True),
         "inputs": count("unlabelled images examined", optional=True),
+        "held": count("unlabelled images that the rule of a confirmed cause holds for", optional=True),
+        "rules_not_asked": count(
+            "confirmed rules that cannot be asked of these data: about the true class, or metadata that are not there",
+            optional=True,
+        ),
         "one_class_clusters": count("clusters whose chosen images all have one class", better="lower", optional=True),
     },
     columns=optional(
         {
             "id": sample_id(),
-            "cluster": number("root-cause cluster of the nearest error", role="code"),
-            "distance": number("distance from the heat map of the nearest error"),
+            "cluster": number("root-cause cluster of the nearest error; or the cause whose rule holds", role="code"),
+            "distance": number("distance from the heat map of the nearest error; or the model's confidence, by rules"),
             "prediction": prediction("the model's prediction, in the form of a label"),
         }
     ),
     arrays=optional(
         {
             **_CHOSEN_IMAGES,
-            "image_distance": ArraySpec("distance from the nearest error", _IMAGES),
+            "image_distance": ArraySpec("distance from the nearest error; or the model's confidence", _IMAGES),
+            "chosen_by": ArraySpec('what chose them, where not heat maps: "rules", "least confident", "random"'),
             "thumbnails": ArraySpec("their small pictures", ("chosen", "height", "width", "channels")),
             "task": ArraySpec("the model's task: it says what a label may be"),
             "outputs": ArraySpec("how many numbers the model predicts"),

@@ -38,6 +38,7 @@ class ValueSpec:
     better: which way is better; None where neither is.
     role: of a column, what it is.
     mean_of: of a number, the column whose mean over the rows it is; "not correct" where it is 1 less that mean.
+    counts: of a number, the truth values that hold for the samples it counts, as "weak, not correct".
     optional: whether it may be missing, for instance without labels.
     """
 
@@ -46,6 +47,7 @@ class ValueSpec:
     better: Better | None = None
     role: Role = ""
     mean_of: str = ""
+    counts: str = ""
     optional: bool = False
 
     @property

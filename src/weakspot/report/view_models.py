@@ -24,10 +24,11 @@ _HEADER = 24
 
 @dataclass(frozen=True)
 class SentencePart:
-    """A piece of a sentence; a number leads to how it was computed."""
+    """A piece of a sentence; a number, whose name is given, leads to how it was computed."""
 
     text: str
     link: str = ""
+    number: str = ""
 
 
 @dataclass(frozen=True)

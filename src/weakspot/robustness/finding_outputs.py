@@ -33,7 +33,7 @@ WEAK_SENTENCE = "{weak_share} of the inputs are weak: their small variations are
 
 _NEIGHBOUR_SUMMARY = {
     "weak_share": share(WEAK_SHARE, better="lower", mean_of="weak"),
-    "fragile": count("weak inputs that are predicted correctly as they are", better="lower"),
+    "fragile": count("weak inputs that are predicted correctly as they are", better="lower", counts="weak, correct"),
     "neighbour_accuracy": share("mean over the inputs", better="higher", mean_of="neighbour_accuracy", optional=True),
     "accuracy": share(
         "share of the inputs that are predicted correctly as they are", better="higher", mean_of="correct"
