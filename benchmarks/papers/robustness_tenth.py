@@ -58,7 +58,7 @@ def shared_draws(train: Finding, test: Finding, threshold: float) -> dict[str, n
 def rows(subject: Subject, data: dict[str, Source], seed: int, looks: int) -> Iterator[dict[str, Any]]:
     few = {"train": limited(data["train"], SAMPLE, seed=seed), "test": data["test"]}
     thresholds = (0.75, 0.5)
-    options = {"looks": looks, "seed": seed}
+    options = {"looks": looks, "seed": seed, "weak_if": "at_or_below"}
     judged = {c: Step.of(DetectorEvaluation, training={**options, "threshold": c}, looks=looks) for c in thresholds}
     shared = {
         split: Step.of(NeighbourAccuracy, split=split, looks=looks, early_stopping="never", seed=seed) for split in few

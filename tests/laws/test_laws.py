@@ -53,6 +53,7 @@ SMALL = {
     "next_inputs": {"sections": 7},
     "criteria_agreement": {"sections": 7, "subsets": 8, "most_inputs": 30},
     "neighbour_accuracy": {"looks": 6},
+    "neighbour_diversity": {"looks": 6},
     "neighbour_tolerance": {"looks": 6},
     "weak_detector": SMALL_DETECTOR,
     "weak_inputs": {"training": SMALL_DETECTOR},
@@ -73,6 +74,7 @@ SMALL = {
     "scores": {"sampling": SMALL_LESIONS, "training": {key: SMALL_FIT[key] for key in SMALL_FIT if key != "sampling"}},
     "error_slices": {"smallest": 3, "depth": 2},
     "root_causes": {"method": "gradient", "replicates": 5},  # exact on whole numbers, as rules that divide are not
+    "rule_set": {"by": "random", "budget": 7},  # of the law's few images no rule is confirmed
     "unsafe_set": {"clustering": {"method": "gradient", "replicates": 0}, "budget": 7},
 }
 OF_CASES = {"lesions", "lesion_fit", "case_volumes", "scores"}

@@ -131,7 +131,7 @@ def test_impossible_options_are_refused(options, message):
         WeakDetector(**options)
 
 
-@pytest.mark.parametrize(("threshold", "said", "weak_share"), [(0.0, "strong", 0), (0.99, "weak", 1)])
+@pytest.mark.parametrize(("threshold", "said", "weak_share"), [(0.01, "strong", 0), (1.0, "weak", 1)])
 def test_where_nothing_can_be_learnt_the_other_questions_go_on(subject, tmp_path, threshold, said, weak_share):
     """A net that is always right, and one that never is."""
     always = limited(digits.train(), 30).read(np.arange(30))

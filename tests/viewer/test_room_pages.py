@@ -62,7 +62,7 @@ def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show)
     page = show("/")
     page.click(".answers dd a[href='#finding-causes.error_slices']")
     page.wait("document.getElementById('finding-causes.error_slices').open")
-    page.click("#finding-causes\\\\.errors summary")
+    page.click("[id='finding-causes.errors'] summary")
     assert "29" in page.run("document.getElementById('finding-causes.errors').innerText")
     links = page.run("[...document.querySelectorAll('.cards a')].map(link => link.getAttribute('href'))")
     assert links == ["/samples", "/causes", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]

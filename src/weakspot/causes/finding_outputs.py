@@ -42,10 +42,17 @@ ERRORS = Outputs(
     columns={
         "id": sample_id(),
         "correct": correct(),
-        "kind": text("what was predicted in place of what, or the worst number or keypoint; empty where correct"),
+        "kind": text(
+            "what was predicted in place of what, in the most positions of a segmentation, or the worst number or "
+            "keypoint; empty where correct"
+        ),
         "target": target("the label, by name", optional=True),
         "prediction": prediction("the model's prediction, by name", optional=True),
-        "error": number("error of the worst number or keypoint", better="lower", optional=True),
+        "error": number(
+            "error of the worst number or keypoint, or 1 − the mean IoU of a segmentation",
+            better="lower",
+            optional=True,
+        ),
         "metadata.*": text("what came with the data", role="metadata", optional=True),
     },
     arrays={
@@ -87,6 +94,10 @@ ROOT_CAUSES = Outputs(
         "layers": count("layers that would have been compared", optional=True),
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
+        "agreement_near_chance": number(
+            "Cohen's kappa of labels and predictions, where it is too low for causes to be sought", optional=True
+        ),
     },
     columns=optional(
         {
@@ -163,14 +174,20 @@ ROOT_CAUSES = Outputs(
         ),
     ),
     headlines=(
+        Headline("Do not rely on these heat maps: {relevance_problem}.", further=True),
         Headline(
-            "{errors} errors fall into {clusters} clusters of similar heat maps. Each cluster may have one cause. "
-            "{stable_clusters} of them come back when the images are resampled. Look at {images_to_inspect} images to "
-            "check."
+            "The model agrees with the labels hardly better than chance (kappa {agreement_near_chance}). The "
+            "{clusters} clusters of similar heat maps say nothing of causes.",
+            rank=-1,
         ),
         Headline(
-            "{errors} errors fall into {clusters} clusters of similar heat maps. Each cluster may have one cause. Look "
-            "at {images_to_inspect} images to check.",
+            "{errors} errors fall into {clusters} clusters of similar heat maps. A cluster may have several causes, "
+            "and a cause several clusters. {stable_clusters} of them come back when the images are resampled, which "
+            "does not mean one cause. Look at {images_to_inspect} images to see what they share."
+        ),
+        Headline(
+            "{errors} errors fall into {clusters} clusters of similar heat maps. A cluster may have several causes, "
+            "and a cause several clusters. Look at {images_to_inspect} images to see what they share.",
             rank=1,
         ),
     ),
@@ -191,20 +208,26 @@ UNSAFE = Outputs(
         "near_share": share("share of the unlabelled images within the distance limit", optional=True),
         "limit": number("distance from the nearest error beyond which no image is chosen", optional=True),
         "inputs": count("unlabelled images examined", optional=True),
+        "held": count("unlabelled images that the rule of a confirmed cause holds for", optional=True),
+        "rules_not_asked": count(
+            "confirmed rules that cannot be asked of these data: about the true class, or metadata that are not there",
+            optional=True,
+        ),
         "one_class_clusters": count("clusters whose chosen images all have one class", better="lower", optional=True),
     },
     columns=optional(
         {
             "id": sample_id(),
-            "cluster": number("root-cause cluster of the nearest error", role="code"),
-            "distance": number("distance from the heat map of the nearest error"),
+            "cluster": number("root-cause cluster of the nearest error; or the cause whose rule holds", role="code"),
+            "distance": number("distance from the heat map of the nearest error; or the model's confidence, by rules"),
             "prediction": prediction("the model's prediction, in the form of a label"),
         }
     ),
     arrays=optional(
         {
             **_CHOSEN_IMAGES,
-            "image_distance": ArraySpec("distance from the nearest error", _IMAGES),
+            "image_distance": ArraySpec("distance from the nearest error; or the model's confidence", _IMAGES),
+            "chosen_by": ArraySpec('what chose them, where not heat maps: "rules", "least confident", "random"'),
             "thumbnails": ArraySpec("their small pictures", ("chosen", "height", "width", "channels")),
             "task": ArraySpec("the model's task: it says what a label may be"),
             "outputs": ArraySpec("how many numbers the model predicts"),

@@ -50,7 +50,7 @@ def _largest_cluster(findings: Sequence[Finding]) -> list[WorstFinding]:
     return [
         WorstFinding(
             title=f"{number(row['images'])} errors with similar heat maps",
-            text=f"Cluster {row['cluster']}, {errors}{interval}. They may have one cause.{shared}",
+            text=f"Cluster {row['cluster']}, {errors}{interval}. They need not have one cause: look at them.{shared}",
             finding=root_causes.name,
             share=row["images"] / total if isinstance(total, int) and total else 0.0,
             pictures=[(picture, root_causes.media[picture])] if picture in root_causes.media else [],
@@ -81,9 +81,9 @@ ROOM = Room(
         ViewerPage(
             "clusters",
             "Error clusters",
-            "Errors with similar heat maps: they may have one cause.",
+            "Errors with similar heat maps: what do they share?",
             ("causes.root_causes",),
         ),
-        ViewerPage("label", "Label", "Images to label next, cluster by cluster.", ("causes.unsafe",)),
+        ViewerPage("label", "Label", "Images to label next.", ("causes.unsafe", "classes.label_plan")),
     ),
 )

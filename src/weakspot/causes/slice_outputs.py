@@ -30,7 +30,7 @@ ERROR_SLICES = Outputs(
         "inputs": count("samples examined"),
         "set_share": share("share of the inputs, those of the largest errors, that count as errors", optional=True),
         "searched": count("traits that rules were sought in", optional=True),
-        "views": text("what the model's layers show that was searched", optional=True),
+        "views": text("what the model shows that was searched, and an embedding", optional=True),
         "doubtful_labels": count(
             "errors whose label may be wrong: of their ten nearest neighbours in the features nine carry the predicted "
             "label",
@@ -54,8 +54,8 @@ ERROR_SLICES = Outputs(
             "status": text('"confirmed", or "suspicion" if the excess of errors was not confirmed'),
             "confirmed": flag("whether the rule is confirmed"),
             "kind": text(
-                '"trait" for a rule on traits or labels, "features" for a region of features, "confusion" for a '
-                "rule on the prediction"
+                '"trait" for a rule on traits or labels, "features" for a region of features or of another view, '
+                '"confusion" for a rule on the prediction'
             ),
             "rule": text("which images the rule holds for"),
             "summary": text("the rule with its error rates, in a sentence"),
@@ -85,9 +85,12 @@ ERROR_SLICES = Outputs(
             "image_found_on": ArraySpec("whether rules were sought on it; the others confirm", _IMAGES),
             "measures": ArraySpec("what was measured of each image", ("images", "measures")),
             "measure_names": ArraySpec("names of the measures", ("measures",)),
-            "regions": ArraySpec("names of the regions of features or layer statistics, by their rank", ("regions",)),
+            "regions": ArraySpec("names of the regions of features or other views, by their rank", ("regions",)),
             "region_offset": ArraySpec("what is taken from values · weights: the likeness of a region", ("regions",)),
             "region_weights-*": ArraySpec("weights of each region", ("values",)),
+            "region_likeness": ArraySpec("likeness of each image to the errors of each region", ("images", "regions")),
+            "embedding": ArraySpec("columns of the metadata that were taken for an embedding", ("names",)),
+            "heat_layer": ArraySpec("layer whose heat maps were searched"),
             "doubtful_id": ArraySpec("errors whose label may be wrong, the clearest first", ("doubtful",)),
             "doubtful_kind": ArraySpec("label and prediction of each of them", ("doubtful",)),
             "left_out": ArraySpec("traits that were left out", _TRAITS),

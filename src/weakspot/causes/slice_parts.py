@@ -27,7 +27,8 @@ class ExaminedImages:
     wrong: whether each is predicted incorrectly.
     kinds: what was predicted in place of what.
     labels: the number of its label, where there are classes.
-    views: what the model's layers show.
+    views: what the model shows.
+    heat_layer: of which layer heat maps are.
     doubtful: places of the errors whose label may be wrong, the clearest first.
     """
 
@@ -38,6 +39,7 @@ class ExaminedImages:
     found_on: NDArray[np.bool_]
     table: TraitTable
     views: tuple[View, ...] = ()
+    heat_layer: str = ""
     doubtful: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def flagged(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -54,10 +56,19 @@ def sentence(images: ExaminedImages, one: ErrorSlice) -> str:
     share = f"explains {number(round(one.explained))} of all {counted(int(images.wrong.sum()), 'error')}"
     told = f"{one.rule.text}: {rates}; {share}"
     if one.kind != "features":
-        return told
+        return told + _noted(images, one)
     named = contrast_text(images, one.members & images.wrong)
     apart = f"its errors are, unlike correct images of the same classes: {named}" if named else "no trait names it"
     return f"{told}; {apart}"
+
+
+def _noted(images: ExaminedImages, one: ErrorSlice) -> str:
+    """Of a rule on what was measured of the images alone: what the metadata say of its errors, where they do."""
+    sources = {trait.name: trait.source for trait in images.table.traits}
+    if any(sources.get(each.trait) != "image" for each in one.rule.conditions):
+        return ""
+    noted = contrast_text(images, one.members & images.wrong, ("metadata",), most=1)
+    return f"; in the metadata its errors have {noted}" if noted else ""
 
 
 def _rate_text(rate: ErrorRate) -> str:
@@ -131,13 +142,19 @@ def _row(images: ExaminedImages, one: ErrorSlice, places: NDArray[np.float64]) -
     }
 
 
-def contrast_text(images: ExaminedImages, errors: NDArray[np.bool_]) -> str:
+def contrast_text(
+    images: ExaminedImages,
+    errors: NDArray[np.bool_],
+    sources: Sequence[str] = ("metadata", "image"),
+    *,
+    most: int = _NAMED,
+) -> str:
     """In what these errors differ from correct images of the same classes: the clearest traits, in words."""
-    traits = [trait for trait in images.table.traits if trait.source in ("metadata", "image")]
+    traits = [trait for trait in images.table.traits if trait.source in sources]
     alike = ~images.wrong
     if images.labels is not None:
         alike &= np.isin(images.labels, images.labels[errors])
-    return "; ".join(each.text for each in contrasts(traits, errors, alike)[:_NAMED])
+    return "; ".join(each.text for each in contrasts(traits, errors, alike)[:most])
 
 
 def examples(
@@ -183,6 +200,8 @@ def slice_arrays(images: ExaminedImages, slices: Sequence[ErrorSlice]) -> dict[s
         arrays["measures"] = np.stack([trait.column for trait in measured], axis=1)
         arrays["measure_names"] = np.array([trait.name for trait in measured], dtype=np.str_)
     arrays |= _region_arrays([one for one in slices if one.region is not None])
+    if any(view.name == "heat maps" for view in images.views):
+        arrays["heat_layer"] = np.array(images.heat_layer)
     if len(images.doubtful):
         arrays["doubtful_id"] = images.ids[images.doubtful]
         arrays["doubtful_kind"] = images.kinds[images.doubtful]
@@ -199,4 +218,6 @@ def _region_arrays(slices: Sequence[ErrorSlice]) -> dict[str, NDArray[Any]]:
     regions = [one.region for one in slices if one.region is not None]
     weights = {f"region_weights-{place:02d}": each.weights for place, each in enumerate(regions)}
     names = np.array([one.rule.conditions[0].trait for one in slices], dtype=np.str_)
-    return {"regions": names, "region_offset": np.array([each.offset for each in regions]), **weights}
+    likeness = np.stack([one.likeness for one in slices if one.likeness is not None], axis=1)
+    offsets = np.array([each.offset for each in regions])
+    return {"regions": names, "region_offset": offsets, "region_likeness": likeness, **weights}

@@ -12,6 +12,7 @@ from weakspot.robustness.detector_probes import DetectorEvaluation as DetectorEv
 from weakspot.robustness.detector_probes import WeakDetector as WeakDetector
 from weakspot.robustness.detector_probes import WeakInputs as WeakInputs
 from weakspot.robustness.detectors import Detector as Detector
+from weakspot.robustness.diversity_probes import NeighbourDiversity as NeighbourDiversity
 from weakspot.robustness.guard_file import export_guard as export_guard
 from weakspot.robustness.guard_file import export_onnx as export_onnx
 from weakspot.robustness.guard_file import guard_of as guard_of

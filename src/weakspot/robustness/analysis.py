@@ -21,6 +21,7 @@ from weakspot.robustness.metrics_features import (
 from weakspot.statistics.clustered import grouped_mean_interval, grouped_paired_interval
 from weakspot.statistics.intervals import correlation_interval, normal_quantile, wilson_interval
 from weakspot.statistics.paired import paired_difference_interval
+from weakspot.statistics.thresholds import LowIf
 
 _COLUMNS = ("id", "weak", "neighbour_accuracy", "looks_used")
 _SMALL_CHANGE = 0.2
@@ -94,10 +95,12 @@ def correlation_by_queries(
     return {"concentration_correlation": interval_estimate(value, correlation_interval(value, inputs))}, curve
 
 
-def class_table(counts: np.ndarray, names: np.ndarray, threshold: float) -> dict[str, np.ndarray]:
+def class_table(
+    counts: np.ndarray, names: np.ndarray, threshold: float, weak_if: LowIf = "below"
+) -> dict[str, np.ndarray]:
     """Neighbour accuracy class by class; counts (classes, looks + 2): inputs by their number of correct looks."""
     shares = np.arange(counts.shape[1]) / (counts.shape[1] - 1)
-    inputs, weak = counts.sum(1), (counts * weak_inputs(shares, threshold)).sum(1)
+    inputs, weak = counts.sum(1), (counts * weak_inputs(shares, threshold, weak_if)).sum(1)
     low, high = wilson_interval(weak, inputs)
     worst_low, worst_high = wilson_interval(counts[:, -1], inputs)
     quartiles = np.stack([quartiles_of_counts(row, shares) for row in counts])

@@ -4,6 +4,7 @@ from weakspot.core.figures import Bars, ReliabilityCurve
 from weakspot.core.outputs import (
     Advice,
     ArraySpec,
+    Better,
     Headline,
     Outputs,
     ValueSpec,
@@ -36,6 +37,7 @@ _METRICS = {
     "f1": "F1",
     "precision": "precision",
     "recall": "recall",
+    "false_alarms": "false alarms, the share of the strong inputs that are flagged",
     "average_precision": "average precision",
     "auroc": "AUROC",
 }
@@ -69,7 +71,8 @@ def _detection_columns() -> dict[str, ValueSpec]:
         "flagged_share": share("share of the inputs that it flags as weak"),
     }
     for name, words in _METRICS.items():
-        columns |= {name: number(words, better="higher"), **interval(f"the interval of {words}", name)}
+        better: Better = "lower" if name == "false_alarms" else "higher"
+        columns |= {name: number(words, better=better), **interval(f"the interval of {words}", name)}
     columns |= {
         "brier": number("Brier score of its probabilities", better="lower"),
         "calibration_error": number("expected calibration error of its probabilities", better="lower"),

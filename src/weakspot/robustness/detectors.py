@@ -1,7 +1,7 @@
 """Trains all detectors of weak inputs (the network: `detector_network.py`) and applies them (Zhong et al. 2021)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,9 +17,10 @@ from weakspot.robustness.detector_network import (
     NothingToLearnError,
     fit_network,
 )
-from weakspot.robustness.metrics import weak_inputs
+from weakspot.robustness.metrics import Bools, weak_inputs
 from weakspot.robustness.metrics_detection import MethodOutput, baselines
-from weakspot.robustness.score_thresholds import RULES, best_f1_threshold
+from weakspot.robustness.metrics_promises import OperatingPoint
+from weakspot.robustness.score_thresholds import NO_LEVELS, RULES, best_f1_threshold, chosen_threshold
 from weakspot.statistics.calibration import logistic, platt_scaling, reliability
 
 NETWORKS = ("white_box", "queries", "together")
@@ -37,19 +38,27 @@ class FittedDetectors:
     networks: by their names.
     thresholds: score thresholds of −λ ("black_box") and of −(highest probability) ("max_softmax").
     concentration_odds: slope and offset from −λ to the log-odds of being weak.
+    point: what all thresholds were chosen by, if not each by its own rule.
     """
 
     networks: Mapping[str, FittedNetwork]
     thresholds: Mapping[str, float]
     concentration_odds: np.ndarray | None = None
+    point: OperatingPoint | None = None
 
-    def held_out(self, columns: Columns) -> list[MethodOutput]:
-        """What each detector says of training inputs that it was not trained on."""
+    def held_out(self, columns: Columns, weak: Bools) -> list[MethodOutput]:
+        """What each detector says of training inputs that it was not trained on.
+
+        With an operating point, the threshold for each fold is chosen on the others.
+        """
         outputs = [
             MethodOutput(name, fitted.held_out, fitted.held_out >= fitted.network.threshold, probability=True)
             for name, fitted in self.networks.items()
         ]
-        return [*outputs, *threshold_outputs(columns, self.thresholds)]
+        outputs += threshold_outputs(columns, self.thresholds)
+        if self.point is None:
+            return outputs
+        return [replace(one, flagged=self.point.held_out(one.score, weak, NO_LEVELS)) for one in outputs]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays, for a Finding."""
@@ -69,6 +78,7 @@ def fit_detectors(
     training: DetectorTraining,
     *,
     rule: str = "quantile",
+    point: OperatingPoint | None = None,
     groups: np.ndarray | None = None,
 ) -> FittedDetectors:
     """Train all detectors that the columns allow.
@@ -76,6 +86,8 @@ def fit_detectors(
     columns: "features" (inputs, neurons), "queries" (inputs, width), "concentration", "confidence" (inputs,).
     correct: which looks are correct, (inputs, looks + 1), the original first. DeepRobust-W learns from all looks, the
         others from those that are no queries.
+    point: what the thresholds of all detectors are chosen by, on held-out inputs and by the looks that are no queries;
+        without it, those of the networks as `training` says, of λ by `rule`.
     groups: what each input belongs to, where some belong together: none is in two folds.
     """
     if len(correct) < 2 * training.folds:
@@ -88,14 +100,21 @@ def fit_detectors(
         name: fit_network(features, all_looks if name == "white_box" else fresh, threshold, training, groups)
         for name, features in network_features(columns).items()
     }
-    weak = weak_inputs(fresh, threshold)
+    weak = weak_inputs(fresh, threshold, training.weak_if)
     thresholds, odds = {}, None
     if "confidence" in columns:
-        thresholds["max_softmax"] = best_f1_threshold(-columns["confidence"], weak)
+        thresholds["max_softmax"] = chosen_threshold(-columns["confidence"], weak, best_f1_threshold, point)
     if queries and "concentration" in columns:
-        thresholds["black_box"] = RULES[rule](-columns["concentration"], weak)
+        thresholds["black_box"] = chosen_threshold(-columns["concentration"], weak, RULES[rule], point)
         odds = platt_scaling(-columns["concentration"], weak)
-    return FittedDetectors(networks, thresholds, odds)
+    if point is not None:
+        networks = {name: _at_point(fitted, weak, point) for name, fitted in networks.items()}
+    return FittedDetectors(networks, thresholds, odds, point)
+
+
+def _at_point(fitted: FittedNetwork, weak: Bools, point: OperatingPoint) -> FittedNetwork:
+    threshold = point.threshold(fitted.held_out, weak, NO_LEVELS)
+    return replace(fitted, network=replace(fitted.network, threshold=threshold))
 
 
 def network_features(columns: Columns) -> dict[str, np.ndarray]:
@@ -125,6 +144,11 @@ class Detector:
         """The options with which it was trained."""
         parameters: Mapping[str, Any] = self.finding.provenance["parameters"]
         return parameters
+
+    def weak(self, accuracy: np.ndarray) -> Bools:
+        """Which inputs are weak by their neighbour accuracy, as when it was trained."""
+        # before there was a choice, an input exactly at the threshold was weak
+        return weak_inputs(accuracy, self.parameters["threshold"], self.parameters.get("weak_if", "at_or_below"))
 
     @cached_property
     def networks(self) -> dict[str, DetectorNetwork]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weakspot.core.errors import DataError
+from weakspot.statistics.thresholds import LowIf, low_shares
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,15 +33,15 @@ def neighbour_accuracy(predictions: ArrayLike, targets: ArrayLike) -> Floats:
     return np.asarray((checked == labels[:, None]).sum(1) / (checked >= 0).sum(1))
 
 
-def weak_inputs(accuracy: ArrayLike, threshold: float) -> Bools:
-    """Which inputs are weak: those whose neighbour accuracy is at or below the threshold.
+def weak_inputs(accuracy: ArrayLike, threshold: ArrayLike, weak_if: LowIf = "below") -> Bools:
+    """Which inputs are weak: those whose neighbour accuracy is below the threshold (Zhong et al. 2021).
 
-    The paper's text says "lower than the threshold"; here an input exactly at the threshold is weak, too.
+    weak_if: "below", as in the paper's text; "at_or_below", so that an input exactly at the threshold is weak, too.
 
     >>> weak_inputs([0.5, 0.75, 0.76], 0.75).tolist()
-    [True, True, False]
+    [True, False, False]
     """
-    return np.asarray(np.asarray(accuracy, dtype=np.float64) <= threshold)
+    return low_shares(accuracy, threshold, weak_if)
 
 
 def simpson_diversity(predictions: ArrayLike) -> Floats:

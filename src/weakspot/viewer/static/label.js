@@ -16,7 +16,7 @@ import { zoom } from "./zoom.js";
 const AROUND = 15; // neighbours that are shown
 const ERRORS = 12; // members of the cluster that are shown
 const UNUSABLE = "unusable"; // the label of an image that shows nothing
-const state = urlState({ image: "" });
+const state = urlState({ image: "", of: "" });
 const undo = new Undo(changed);
 let about; // what a label may be, and where pictures are
 let labels;
@@ -49,11 +49,12 @@ const side = element("div", { class: "side" });
 const all = element("div", { class: "surface labelling", hidden: true }, chooser.node,
   element("section", { class: "at-hand", "aria-label": "Image" }, element("figure", {}, element("div", { class: "stage" }, large), caption), neighbours, ofErrors), side);
 const none = element("p", { class: "caution", hidden: true }, "There is nothing to label: choose images with `weakspot causes select`.");
+const which = element("p", { class: "quiet", hidden: true });
 
-page().append(element("h1", { class: "unseen" }, "Label"), tools, none, all);
+page().append(element("h1", { class: "unseen" }, "Label"), tools, none, which, all);
 
 function describe({ number: name, places }) {
-  return [element("strong", {}, `Cluster ${name}`), element("span", { class: "quiet counts" }, ""), element("progress", { max: places.length, value: 0, "aria-label": `Labelled of cluster ${name}` })];
+  return [element("strong", {}, about.plan ? "In the order of the plan" : `Cluster ${name}`), element("span", { class: "quiet counts" }, ""), element("progress", { max: places.length, value: 0, "aria-label": `Labelled of cluster ${name}` })];
 }
 
 async function load() {
@@ -63,6 +64,7 @@ async function load() {
   all.hidden = !labels.count;
   if (!labels.count) return;
   if (!panel) offerAnswers();
+  showLists();
   const wanted = labels.places.get(state.values.image);
   if (state.values.image && wanted === undefined) complain(`There is no image ${state.values.image} to label; the next one without a label is shown.`);
   at = wanted ?? labels.unlabelled(labels.order.at(-1)) ?? labels.order[0];
@@ -74,9 +76,17 @@ async function load() {
 function offerAnswers() {
   panel = new AnswerPanel({ ...about, given: answer, left: () => all.focus() });
   const own = new OwnKeys({ given: answer, meant: typed });
-  fill(side, panel.node, element("div", { class: "bar" }, button("Unusable", "x", () => answer(UNUSABLE)), button("Skip", "s", skip), button("No label", "⌫", () => answer(null)), predictionButton),
+  fill(side, panel.node, element("div", { class: "bar" }, ...(about.plan ? [] : [button("Unusable", "x", () => answer(UNUSABLE))]), button("Skip", "s", skip), button("No label", "⌫", () => answer(null)), predictionButton),
     prediction, ofTraining, own.node);
   bind(panel.bindings);
+}
+
+/** What the labels are for, and the other lists of images to label. */
+function showLists() {
+  const here = state.values.of || about.lists[0];
+  const others = about.lists.filter((name) => name !== here).map((name) => [element("a", { href: link("label", { of: name }) }, name === "causes.unsafe" ? "Images near the clusters of errors" : "Few labels for the accuracy"), " "]);
+  which.hidden = !about.plan && !others.length;
+  fill(which, about.plan ? "Label in this order, the difficult ones too; you may stop early. Then `weakspot classes label RUN` tells the accuracy on all inputs. " : "", ...others.flat());
 }
 
 /** The label that a text stands for: of classes the first that it may mean. */
@@ -94,8 +104,8 @@ function show() {
   if (about.pictures) large.src = picture(at);
   large.alt = `Image ${id[at]}`;
   fill(caption, element("strong", {}, id[at]), " · ",
-    element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`), ` · cluster ${cluster[at]}`);
-  caption.title = `Distance of its heat map from that of the nearest error of the cluster: ${number(distance[at])}`;
+    element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`), about.plan ? "" : ` · cluster ${cluster[at]}`);
+  caption.title = about.plan ? "" : `Distance of its heat map from that of the nearest error of the cluster: ${number(distance[at])}`;
   fill(prediction);
   panel.show(label[at]);
   showNeighbours();
@@ -260,7 +270,7 @@ bind([
   { keys: ["ArrowUp"], does: "previous cluster", group: "Images", run: () => chooser.step(-1) },
   { keys: ["s", "Space"], does: "skip", group: "Label", run: skip },
   { keys: ["n"], does: "next image without a label", group: "Images", run: goOn },
-  { keys: ["x"], does: "label as unusable: it shows nothing that could be labelled", group: "Label", run: () => void answer(UNUSABLE) },
+  { keys: ["x"], does: "label as unusable: it shows nothing that could be labelled", group: "Label", run: () => void (about.plan || answer(UNUSABLE)) },
   { keys: ["g"], does: "show or hide the model's prediction", group: "Label", run: () => void showPrediction() },
   { keys: ["Backspace", "Delete"], does: "remove the label", group: "Label", run: () => void answer(null) },
   { keys: ["Enter"], does: "enlarge", group: "Images", run: enlarge },
