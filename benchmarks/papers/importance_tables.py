@@ -185,9 +185,15 @@ def table_5(found: dict[Key, dict[int, float]]) -> None:
 def correlation(found: dict[Key, dict[int, float]]) -> None:
     print("\n## Question 4: Spearman's ρ with IDC 8 (apart) over the sets of Table 4\n")
     print("| | " + " | ".join(NETS[:4]) + " |\n|---|" + "---|" * 4)
-    names = ["original", "S", "fgsm", "bim", "jsma", "carlini_wagner"]
+    told = correlations(found)
     for criterion in OTHERS:
-        cells = []
+        print(f"| {criterion} | " + " | ".join(told[criterion, net] for net in NETS[:4]) + " |")
+
+
+def correlations(found: dict[Key, dict[int, float]]) -> dict[tuple[str, str], str]:
+    """By criterion and network."""
+    names, told = ["original", "S", "fgsm", "bim", "jsma", "carlini_wagner"], {}
+    for criterion in OTHERS:
         for net in NETS[:4]:
             layers = "subject" if criterion in ("DSC", "LSC") else "all"
             pairs = [
@@ -197,8 +203,8 @@ def correlation(found: dict[Key, dict[int, float]]) -> None:
             ]  # fmt: skip
             both = np.array([pair for pair in pairs if None not in pair], dtype=float)
             constant = len(both) < 4 or np.ptp(both[:, 1]) == 0
-            cells.append("constant" if constant else f"{spearmanr(both[:, 0], both[:, 1]).statistic:.2f}")
-        print(f"| {criterion} | " + " | ".join(cells) + " |")
+            told[criterion, net] = "constant" if constant else f"{spearmanr(both[:, 0], both[:, 1]).statistic:.2f}"
+    return told
 
 
 def sides(pairs: Sequence[tuple[float, float]]) -> str:

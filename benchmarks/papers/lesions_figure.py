@@ -11,6 +11,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import read_rows
+from pictures import standalone
 
 from weakspot.formatting import percent
 from weakspot.lesions.methods import PAPER_METHODS as METHODS
@@ -18,8 +19,6 @@ from weakspot.report.figures import curves
 
 HERE = Path(__file__).resolve().parent
 IMAGES = HERE.parents[1] / "docs" / "images"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Of Okabe and Ito 2008, told apart by colour-blind eyes."""
 
 
 def named(method: str, area: str) -> str:
@@ -33,11 +32,7 @@ def drawn(rows: list[dict[str, str]], areas: Mapping[str, str]) -> str:
     at = np.array([float(row["false_positives"]) for row in rows])
     lines = {named(method, areas[method]): np.array([float(row[method]) for row in rows]) for method in METHODS}
     told = {"x_label": "share of the false positives kept", "y_label": "share of the true ones kept"}
-    svg = curves(at, lines, x_text=percent, y_text=percent, **told)
-    style = "".join(f".s{number}{{stroke:{colour}}}" for number, colour in enumerate(COLOURS))
-    head, rest = svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).split(">", 1)
-    head = head.replace('font-family="inherit"', 'font-family="sans-serif" width="630"')
-    return f'{head}><style>{style}</style><rect width="100%" height="100%" fill="white" stroke="none"/>{rest}\n'
+    return standalone(curves(at, lines, x_text=percent, y_text=percent, **told))
 
 
 def main() -> None:

@@ -37,6 +37,7 @@ PUBLISHED = {
     "chauffeur": (0.416, 0.346), "epoch": (0.789, 0.682), "dave2": (0.541, 0.409),
 }  # fmt: skip
 WEATHER = Rain() | Fog()
+VARIED = {"variation": WEATHER, "weak_if": "at_or_below"}
 FIGURES = ("weak_share", "f1", "f1_low", "f1_high", "precision", "recall", "average_precision", "auroc")
 
 
@@ -68,12 +69,12 @@ def rows(subject: Subject, data: dict[str, Source], seed: int, looks: int) -> It
 
 
 def near(split: str, threshold: float, tolerance: float, seed: int, looks: int) -> Step:
-    options = {"variation": WEATHER, "looks": looks, "seed": seed, "threshold": threshold, "tolerance": tolerance}
+    options = {**VARIED, "looks": looks, "seed": seed, "threshold": threshold, "tolerance": tolerance}
     return Step.of(NeighbourTolerance, split=split, early_stopping="never", **options)
 
 
 def detector(threshold: float, tolerance: float, seed: int, looks: int) -> Step:
-    options = {"variation": WEATHER, "looks": looks, "seed": seed, "threshold": threshold, "tolerance": tolerance}
+    options = {**VARIED, "looks": looks, "seed": seed, "threshold": threshold, "tolerance": tolerance}
     return Step.of(DetectorEvaluation, training={**options, "queries": 0, "sample": None}, looks=looks)
 
 

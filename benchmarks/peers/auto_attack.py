@@ -1,12 +1,14 @@
 """AutoAttack's standard set beside its authors' own code: robust accuracy after each attack, and seconds, in one run.
 
-    python benchmarks/peers/auto_attack.py --reference FOLDER [--device cuda] [--images 1000] [--epochs 30]
-        [--queries 5000] [--only adversarial-linf plain-vgg ...] [--seconds 200]
+    python benchmarks/peers/auto_attack.py --reference FOLDER [--data DATA] [--device cuda] [--images 1000]
+        [--epochs 30] [--queries 5000] [--only adversarial-linf plain-vgg ...] [--seconds 200]
 
-The reference is a checkout of fra31/auto-attack (the folder that holds `autoattack`). SVHN test images. Two kinds of
-nets: one trained here against PGD (three steps at 8/255) on the 8,000 training images of the shared folder, attacked at
-8/255 (L∞) and 0.5 (L2); and plain ones of the shared folder at 1/255. Both sides get the same images in one batch, and
-no TF32. With --seconds, nets are left out for which no time is left. Bars: at most 0.5 points apart, and no slower.
+The reference is a checkout of fra31/auto-attack (the folder that holds `autoattack`). Two kinds of nets: one trained
+here against PGD (three steps at 8/255) on the 8,000 SVHN training images of the shared folder, attacked at 8/255 (L∞)
+and 0.5 (L2); and plain ones of the shared folder at 1/255 (L∞), 0.2 and 0.25 (L2), on SVHN and CIFAR-10 (DATA, by
+default $WEAKSPOT_DATA). Both sides get the same test images in one batch, and no TF32. Seconds are the processor's on a
+CPU, so that other work on the machine has no part in them, and the clock's on a GPU. With --seconds, nets are left out
+for which no time is left. Bars: at most 0.5 points apart, and no slower.
 """
 
 import argparse
@@ -15,11 +17,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from measuring import SHARED, architectures, machine, write
+from measuring import machine, read_rows, write_rows
+from net_outputs import network, parser, pixels, tensor
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -30,13 +32,6 @@ from weakspot.attacks.goals import Goal
 
 NAMES = ("apgd-ce", "apgd-t", "fab-t", "square")
 POINTS = 0.5
-
-
-def house_numbers(part: str, count: int | None = None) -> tuple[Tensor, Tensor]:
-    with np.load(SHARED / "data" / "svhn.npz") as stored:
-        pixels, labels = stored[f"x_{part}"][:count], stored[f"y_{part}"][:count]
-    images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div(255).contiguous()
-    return images, torch.from_numpy(labels).long()
 
 
 def small_net(width: int = 64) -> nn.Sequential:
@@ -53,7 +48,8 @@ def small_net(width: int = 64) -> nn.Sequential:
 def trained_against_pgd(device: str, epochs: int, train: int | None, width: int) -> nn.Module:
     """Madry's training: each batch is replaced by what three steps of PGD make of it; ε rises to 8/255."""
     torch.manual_seed(0)
-    images, labels = (part.to(device) for part in house_numbers("train", train))
+    stored, known = (part[:train] for part in pixels("svhn", Path(), "train"))
+    images, labels = tensor(stored).to(device), torch.from_numpy(known).to(device)
     net, size = small_net(width).to(device), 128
     steps = epochs * (len(images) // size)
     optimiser = torch.optim.SGD(net.parameters(), lr=0.03, momentum=0.9, weight_decay=5e-4, nesterov=True)
@@ -78,13 +74,7 @@ def trained_against_pgd(device: str, epochs: int, train: int | None, width: int)
 
 
 def plain(name: str) -> Callable[[argparse.Namespace], nn.Module]:
-    def load(options: argparse.Namespace) -> nn.Module:
-        models = architectures()
-        return models.load_half_precision(
-            models.build(name, "svhn"), str(SHARED / "models" / f"{name}-svhn.safetensors")
-        )
-
-    return load
+    return lambda options: network(name, options.device)
 
 
 def adversarial(options: argparse.Namespace) -> nn.Module:
@@ -95,12 +85,30 @@ def adversarial(options: argparse.Namespace) -> nn.Module:
     return options.robust_net
 
 
-SETS: dict[str, tuple[str, Callable[[argparse.Namespace], nn.Module], str, float]] = {
-    "adversarial-linf": ("trained against PGD", adversarial, "linf", 8 / 255),
-    "plain-vgg": ("VGG-16 at half width", plain("Vgg16Half"), "linf", 1 / 255),
-    "adversarial-l2": ("trained against PGD", adversarial, "l2", 0.5),
-    "plain-resnet": ("ResNet-32", plain("ResN"), "linf", 1 / 255),
+class Attacked(NamedTuple):
+    """What is attacked, and how."""
+
+    about: str
+    load: Callable[[argparse.Namespace], nn.Module]
+    data: str
+    norm: str
+    epsilon: float
+
+
+SETS = {
+    "adversarial-linf": Attacked("trained against PGD", adversarial, "svhn", "linf", 8 / 255),
+    "plain-vgg": Attacked("VGG-16 at half width, SVHN", plain("Vgg16Half-svhn"), "svhn", "linf", 1 / 255),
+    "adversarial-l2": Attacked("trained against PGD", adversarial, "svhn", "l2", 0.5),
+    "plain-resnet": Attacked("ResNet-32, SVHN", plain("ResN-svhn"), "svhn", "linf", 1 / 255),
+    "cifar-resnet": Attacked("ResNet-32, CIFAR-10", plain("ResN-cifar10"), "cifar10", "linf", 1 / 255),
+    "cifar-resnet-l2": Attacked("ResNet-32, CIFAR-10", plain("ResN-cifar10"), "cifar10", "l2", 0.25),
+    "cifar-resnet-l2-near": Attacked("ResNet-32, CIFAR-10", plain("ResN-cifar10"), "cifar10", "l2", 0.2),
 }
+
+
+def clock(device: str) -> float:
+    """Seconds: of the processor, or of the clock beside a GPU."""
+    return time.perf_counter() if device.startswith("cuda") else time.process_time()
 
 
 def ours(
@@ -110,7 +118,7 @@ def ours(
     subject = Subject(net, classes=10, scores="logits", bounds=(0, 1), device=options.device)
     ids = [f"s{number}" for number in range(len(x))]
     others = standard_attacks(epsilon, norm)[:-1]
-    begun, made = time.perf_counter(), x.clone()
+    begun, made = clock(options.device), x.clone()
     for attack in (*others, Square(epsilon=epsilon, norm=norm, queries=options.queries)):
         with torch.no_grad():
             rows = (net(made).argmax(1) == y).nonzero()[:, 0]
@@ -118,7 +126,7 @@ def ours(
             made[rows] = attack.change(case)
             right = float((net(made).argmax(1) == y).double().mean())
         assert float((made - x).flatten(1).norm(float("inf") if norm == "linf" else 2, 1).max()) <= epsilon * 1.00001
-        yield right, time.perf_counter() - begun
+        yield right, clock(options.device) - begun
 
 
 def theirs(
@@ -129,29 +137,28 @@ def theirs(
 
     attack = AutoAttack(net, norm={"linf": "Linf", "l2": "L2"}[norm], eps=epsilon, seed=0, device=options.device)
     attack.square.n_queries = options.queries
-    said: list[str] = []
-    attack.logger.log = said.append
+    said: list[tuple[str, float]] = []
+    attack.logger.log = lambda line: said.append((line, clock(options.device)))
+    begun = clock(options.device)
     attack.run_standard_evaluation(x, y, bs=len(x))
-    pattern = re.compile(r"robust accuracy after \S+: ([\d.]+)% \(total time ([\d.]+) s\)")
-    for line in said:
-        match = pattern.search(line)
+    for line, now in said:
+        match = re.search(r"robust accuracy after \S+: ([\d.]+)%", line)
         if match:
-            yield float(match[1]) / 100, float(match[2])
+            yield float(match[1]) / 100, now - begun
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reference", type=Path, required=True)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--images", type=int, default=1000)
-    parser.add_argument("--train", type=int)
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--queries", type=int, default=5000)
-    parser.add_argument("--only", nargs="*", choices=tuple(SETS), default=list(SETS))
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
-    options = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--reference", type=Path, required=True)
+    arguments.add_argument("--images", type=int, default=1000)
+    arguments.add_argument("--train", type=int)
+    arguments.add_argument("--epochs", type=int, default=30)
+    arguments.add_argument("--width", type=int, default=64)
+    arguments.add_argument("--queries", type=int, default=5000)
+    arguments.add_argument("--only", nargs="*", choices=tuple(SETS), default=list(SETS))
+    arguments.add_argument("--seconds", type=float, default=float("inf"))
+    arguments.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
+    options = arguments.parse_args()
     sys.path.insert(0, str(options.reference))
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     begun, rows, took = time.perf_counter(), [], 0.0
@@ -162,13 +169,22 @@ def main() -> None:
         started = time.perf_counter()
         rows += measure(name, options)
         took = max(took, time.perf_counter() - started)
-        write(options.out, rows)
+        keep(options.out, rows)
+
+
+def keep(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Replace the rows of these nets, norms and machines; keep the others."""
+    same = ("machine", "net", "norm", "epsilon")
+    measured = {tuple(str(row[key]) for key in same) for row in rows}
+    kept = [row for row in read_rows(path) if tuple(row[key] for key in same) not in measured]
+    write_rows(path, [*kept, *rows], columns=list(rows[0]))
 
 
 def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    about, load, norm, epsilon = SETS[name]
-    net = load(options).to(options.device).eval().requires_grad_(False)
-    x, y = (part.to(options.device) for part in house_numbers("test", options.images))
+    about, load, data, norm, epsilon = SETS[name]
+    net = load(options).to(options.device, memory_format=torch.channels_last).eval().requires_grad_(False)
+    images, labels = (part[: options.images] for part in pixels(data, options.data))
+    x, y = tensor(images).to(options.device), torch.from_numpy(labels).to(options.device)
     with torch.no_grad():
         clean = float((net(x).argmax(1) == y).double().mean())
     found = [list(side(net, x, y, norm, epsilon, options)) for side in (ours, theirs)]

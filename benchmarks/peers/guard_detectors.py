@@ -56,7 +56,7 @@ def measured(net: str, kept: dict[str, np.ndarray], options: Any) -> list[dict[s
         for own, features in zip(logits, taken, strict=True)
     ]
     correct = said["train"][learnt] == train_labels[learnt][:, None]
-    fitted = fit_detectors(columns[0], correct, THRESHOLD, QUERIES, DetectorTraining())
+    fitted = fit_detectors(columns[0], correct, THRESHOLD, QUERIES, DetectorTraining(weak_if="at_or_below"))
     seen = network_features(columns[1])
     scores = {name: network_.network.probability(seen[name]) for name, network_ in fitted.networks.items()}
     scores["black_box"] = -simpson_diversity(said["test"][judged][:, : QUERIES + 1])

@@ -15,7 +15,9 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _LONGEST_TEXT = 300
 _LONGEST_LIST = 8
 _WITHOUT_SIGN = ("number", "count", "flag", "text")
-_ACRONYMS = frozenset("nc kmnc nbc snac tknc tknp idc lsc dsc lsa dsa auroc apfd f1 iou gcn pcs".split())
+_ACRONYMS = {
+    name.lower(): name for name in "NC KMNC NBC SNAC TKNC TKNP IDC LSC DSC LSA DSA AUROC APFD F1 IoU GCN PCS".split()
+}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -152,6 +154,15 @@ def counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{ending}"
 
 
+def points(share: float) -> str:
+    """A difference of shares in percentage points, to two digits.
+
+    >>> points(0.0512), points(-0.2), points(0.001)
+    ('5.1', '−20', '0.1')
+    """
+    return number(float(f"{100 * share:.2g}"))
+
+
 def label(name: str) -> str:
     """A name as a heading: without the room before the dot, with spaces, and with other data than usual in brackets.
 
@@ -159,7 +170,7 @@ def label(name: str) -> str:
     ('Neuron coverage', 'APFD KMNC', 'Neuron coverage (train, as many as test)')
     """
     words, _, data = (name.partition(".")[2] or name).partition("-")
-    parts = [part.upper() if part in _ACRONYMS else part for part in words.split("_") if part]
+    parts = [_ACRONYMS.get(part, part) for part in words.split("_") if part]
     spaced = (" ".join(parts) or name) + (f" ({split_label(data)})" if data else "")
     return spaced[:1].upper() + spaced[1:]
 

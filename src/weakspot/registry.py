@@ -22,9 +22,9 @@ BUILT_IN = {
     "weakspot.coverage": "NeuronCoverage ActivationRanges KMultisection TopNeurons Confidence NextInputs "
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage ImageHashes Duplicates",
-    "weakspot.robustness": "NeighbourAccuracy NeighbourTolerance SquaredError WeakDetector WeakInputs "
-    "DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects WeakStrips CommonCorruptions "
-    "RobustAccuracy PredictionGuard GuardEvaluation GuardedInputs",
+    "weakspot.robustness": "NeighbourAccuracy NeighbourDiversity NeighbourTolerance SquaredError WeakDetector "
+    "WeakInputs DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects WeakStrips "
+    "CommonCorruptions RobustAccuracy PredictionGuard GuardEvaluation GuardedInputs",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
     "KnownConfidence LabelPlan GroupGaps PixelConfusion",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet RuleSet",

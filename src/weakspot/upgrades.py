@@ -15,6 +15,7 @@ NUMBERS = {
     "mended": "fixed",
     "best_rival": "best_baseline",
     "area_of_best_rival": "area_of_best_baseline",
+    "diversity_correlation": "concentration_correlation",
 }
 """Numbers of summaries that had another name in version 1."""
 ARRAYS = {
@@ -23,6 +24,7 @@ ARRAYS = {
     "answer": "prediction",
     "leaning": "soft_confusion",
     "leaning_bias": "soft_confusion_bias",
+    "diversity_odds": "concentration_odds",
 }
 COLUMNS = {
     "predicted": "prediction",
@@ -34,6 +36,7 @@ COLUMNS = {
     "leaning_rank": "soft_confusion_rank",
     "leaning_bias": "soft_confusion_bias",
     "mended": "fixed",
+    "diversity": "concentration",
 }
 """Columns that had another name in version 1; with "not" before it, one whose truth values are turned round."""
 COLUMNS_OF: dict[str, dict[str, str]] = {
@@ -52,6 +55,8 @@ PARAMETERS_OF = {
     "lesions": {"samples": "looks"},
 }
 """Options that had another name in version 1, by room; also those in a mapping of options, such as `sampling`."""
+IMPLIED = {"robustness": {"threshold": ("weak_if", "at_or_below")}}
+"""What an option of version 1 left unsaid, by room: option and value, which version 1 had no choice of."""
 VALUES = {("where", "wrong"): "incorrect"}
 """Values of options that were called otherwise in version 1."""
 
@@ -71,28 +76,31 @@ def finding_from_1(index: dict[str, Any]) -> dict[str, Any]:
         "array_files": {new: old for old, new in ARRAYS.items() if old in index.get("arrays", [])},
         "renamed_columns": {**COLUMNS, **COLUMNS_OF.get(name, {})},
         "outputs": {} if outputs is None else canonical(outputs),
-        "provenance": _provenance(index.get("provenance"), PARAMETERS_OF.get(name.partition(".")[0], {})),
+        "provenance": _provenance(index.get("provenance"), name.partition(".")[0]),
     }
 
 
-def _provenance(provenance: Any, names: Mapping[str, str]) -> Any:
+def _provenance(provenance: Any, room: str) -> Any:
     """The provenance with its keys and options by their names of today."""
     if isinstance(provenance, Mapping):
         provenance = {_renamed(key, PROVENANCE): value for key, value in provenance.items()}
     if not isinstance(provenance, Mapping) or not isinstance(provenance.get("parameters"), Mapping):
         return provenance
-    return {**provenance, "parameters": _parameters(provenance["parameters"], names)}
+    names, implied = PARAMETERS_OF.get(room, {}), IMPLIED.get(room, {})
+    return {**provenance, "parameters": _parameters(provenance["parameters"], names, implied)}
 
 
-def _parameters(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _parameters(
+    parameters: Mapping[str, Any], names: Mapping[str, str], implied: Mapping[str, tuple[str, str]]
+) -> dict[str, Any]:
     upgraded: dict[str, Any] = {}
     for key, value in parameters.items():
         if isinstance(value, Mapping):
-            upgraded[_renamed(key, names)] = _parameters(value, names)
+            upgraded[_renamed(key, names)] = _parameters(value, names, implied)
         else:
             renamed = VALUES.get((key, value), value) if isinstance(value, str) else value
             upgraded[_renamed(key, names)] = renamed
-    return upgraded
+    return upgraded | dict(unsaid for option, unsaid in implied.items() if option in upgraded)
 
 
 def _renamed(name: Any, names: Mapping[str, str]) -> Any:

@@ -158,7 +158,7 @@ def test_a_shape_that_the_model_cannot_take_is_told_with_the_error_of_torch(pair
     inputs, targets = pairs
     with pytest.raises(RuntimeError, match="to have 1 channels") as caught:
         weakspot.ask(digits.model(), test=(inputs.movedim(1, 3), targets), causes={}, run=tmp_path / "run")
-    assert "samples are {'test': (8, 8, 1)}: channels come first" in caught.value.__notes__[0]
+    assert "samples have the shape (8, 8, 1), and channels come first" in caught.value.__notes__[0]
 
 
 def test_options_of_a_subject_belong_to_it(pairs):

@@ -78,7 +78,7 @@ def test_labels_of_an_earlier_unsafe_set_are_kept_in_no_cluster(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("id,label\na,cat\nx,dog\n", r"labels.csv:3: 'x' is not an image of the unsafe set"),
+        ("id,label\na,cat\nx,dog\n", r"labels.csv:3: 'x' is not an image to label"),
         ("id,label\na,dgo\n", r"labels.csv:2: 'dgo' is not a class: did you mean 'dog'\? there are cat, dog"),
         ("id,label\na,7\n", r"labels.csv:2: '7' is not a class"),
         ("id,label\na,cat\na,\n", r"labels.csv:3: 'a' is in the file twice"),

@@ -67,13 +67,11 @@ def test_findings_without_errors_are_as_declared(net, tmp_path):
 
 def test_every_declared_figure_is_drawn(examined):
     made = examined["causes.root_causes"]
-    shared = {"trait_shared_reduction": np.full(made.arrays["trait_reduction"].shape, 0.9)}
-    drawn = figures(replace(made, arrays={**made.arrays, **shared}), list(CLASSES))
+    drawn = figures(made, list(CLASSES))
     assert [figure.caption for figure in drawn] == [figure.caption for figure in ROOT_CAUSES.figures]
     assert all(figure.svg.startswith("<svg") and not figure.problem for figure in drawn)
     last = len(examined["causes.root_causes"].table)
     assert f"cluster {last}" in drawn[0].svg and f"cluster {last + 1}" not in drawn[0].svg
-    assert "weather" in drawn[2].svg
 
 
 def test_the_headline_is_told_from_the_findings(examined):
@@ -116,7 +114,11 @@ def test_every_number_prints_in_its_declared_unit(examined, name):
         assert text.endswith("%") == (declared_number.unit == "share" and estimate.value is not None), key
 
 
-def test_the_viewer_has_a_page_for_clusters_and_for_labels():
+def test_the_viewer_has_a_page_for_causes_clusters_and_labels():
     pages = {page.name: page.findings for page in rooms()["causes"].pages}
-    assert pages == {"clusters": ("causes.root_causes",), "label": ("causes.unsafe",)}
+    assert pages == {
+        "causes": ("causes.error_slices",),
+        "clusters": ("causes.root_causes",),
+        "label": ("causes.unsafe", "classes.label_plan"),
+    }
     assert ROOT_CAUSES.by_sample == {"cluster": ("image_id", "image_cluster")}

@@ -279,6 +279,17 @@ def test_wrong_labels_are_listed_apart():
     assert found.summary["confirmed"].value == 0
 
 
+def test_a_rule_on_a_measure_says_what_the_metadata_have_of_its_errors(planted):
+    brightness = source().read(np.arange(COUNT)).inputs.mean((1, 2, 3)).numpy()
+    lamp = brightness + np.random.default_rng(5).normal(0, 0.2, COUNT)
+    row = slices_of(source(metadata={"lamp": lamp.tolist()})).table.to_pylist()[0]
+    assert (
+        row["rule"].startswith("dark (brightness <")
+        and "; in the metadata its errors have lamp lower (" in row["summary"]
+    )
+    assert "in the metadata" not in planted.table["summary"][0].as_py()
+
+
 def test_without_measures_metadata_alone_are_searched():
     found = slices_of(source(), measures=False)
     assert found.summary["confirmed"].value == 0 and "measures" not in found.arrays

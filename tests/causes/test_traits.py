@@ -4,6 +4,7 @@ import pytest
 from tests.references import causes as reference
 from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.clusters import ClusterRecipe
+from weakspot.causes.common_traits import common_traits
 from weakspot.causes.parameters import Parameters
 from weakspot.causes.reclustering import recluster
 from weakspot.causes.traits import (
@@ -128,3 +129,28 @@ def test_clustered_again_the_traits_are_those_of_the_new_clusters(examined):
     assert again.arrays["trait_reduction"].shape == (again.table.num_rows, 3)
     assert "shared" in again.table.column_names
     assert again.media.keys() == {f"cluster {number + 1}" for number in range(again.table.num_rows)}
+
+
+def test_what_most_of_a_cluster_has_and_few_others_is_named():
+    """Two thirds of a cluster are dark, like few others; its spread is as large as everybody's."""
+    rng = np.random.default_rng(0)
+    light, glasses = rng.uniform(0.7, 1.0, 300), rng.integers(0, 2, 300)
+    light[:40] = rng.uniform(0.0, 0.1, 40)
+    cluster = np.r_[:36, 100:118]
+    parameters = Parameters.of_columns({"light": light, "glasses": glasses, "site": np.repeat(["a", "b"], [60, 240])})
+    traits = shared_traits(parameters, [cluster])
+    assert not traits.shared[0, 0]
+    told = traits_text(traits, 0, cluster, common_traits(parameters, [cluster])[0])
+    low = np.sort(light)[59]  # the sixtieth of 300
+    inside = (light[cluster] <= low).mean()
+    others = (np.delete(light, cluster) <= low).mean()
+    assert told == f"light ≤ {low:.3g} in {inside:.0%} instead of {others:.0%}; site 'a' in 67% instead of 10%"
+
+
+def test_chance_gives_no_common_traits():
+    rng = np.random.default_rng(1)
+    found = 0
+    for _ in range(200):
+        parameters = Parameters.of_columns({f"p{n}": rng.random(200) for n in range(6)})
+        found += any(common_traits(parameters, np.split(rng.permutation(200)[:60], 6)))
+    assert found <= 10

@@ -60,6 +60,16 @@ def test_strata_are_cut_by_confidence():
     assert all(before[1] <= after[0] for before, after in pairwise(ends))
 
 
+def test_the_plan_has_what_a_page_needs_to_have_it_labelled(plan):
+    batch = digits.test().read(np.arange(len(digits.test().ids)))
+    of = dict(zip(batch.ids, batch.inputs, strict=True))
+    pictures, ids = plan.arrays["thumbnails"], plan.table["id"].to_pylist()
+    assert pictures.dtype == np.uint8 and len(pictures) == len(ids)
+    brightness = [float(of[name].mean()) for name in ids]
+    np.testing.assert_allclose(pictures.mean((1, 2, 3)) / 255, brightness, atol=0.01)
+    assert (str(plan.arrays["task"]), int(plan.arrays["outputs"])) == ("classification", 10)
+
+
 def test_labels_go_where_they_tell_most():
     """By hand: 900 sure inputs and 100 unsure ones; deviations √0.08 and √(0.25 + 0.08), so 40.8 to 9.2."""
     stratum, uncertainty = np.repeat([0, 1], [900, 100]), np.repeat([0.0, 0.5], [900, 100])

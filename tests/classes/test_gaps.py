@@ -11,6 +11,7 @@ from weakspot.classes.outputs import ROOM
 from weakspot.classes.room import steps
 from weakspot.core.errors import ConfigError
 from weakspot.data.sources import ArraySource
+from weakspot.formatting import points
 from weakspot.slices import Trait
 from weakspot.statistics import difference_interval
 
@@ -129,6 +130,9 @@ def test_the_report_names_it_among_the_worst(planted):
     finding = examine(*planted, [GroupGaps()], execution=QUICK)[0]
     (worst,) = ROOM.worst([finding], "classification")
     assert worst.title == "Accuracy is worse where light = dark and road = wet"
+    row = finding.table.to_pylist()[0]
+    ends = " to ".join(points(row[end]) for end in ("low", "high"))
+    assert worst.text.endswith(f": a gap of {ends} percentage points (simultaneous interval).")
     assert 0 < worst.share < 0.2
 
 

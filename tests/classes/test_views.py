@@ -45,6 +45,9 @@ def test_precision_and_recall_of_pairs_have_an_interval_and_say_what_it_takes_fo
         estimate = told[f"confusion_{name}"]
         assert estimate.value == 1 / pairs and "as if pairs were independent" in estimate.about
         assert (estimate.low, estimate.high) == pytest.approx(wilson_interval(1, pairs))
+    assert "confusion_order" not in told
+    backwards = ranking_summary("confusion", Ranking(-score, truth, found, nothing))
+    assert backwards["confusion_gain"].value < 0 and backwards["confusion_order"].value == "worse than a random one"
     assert told["confusion_top_precision"].value is None and told["confusion_top_precision"].low is None
 
 

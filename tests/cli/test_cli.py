@@ -235,6 +235,7 @@ def test_plan_says_what_it_costs_and_writes_nothing(weakspot, project):
     assert code == 0
     assert "pass 1 over train: 40 samples × 1 forward passes, about" in out
     assert "pass 2 over test: 30 samples × 1 forward passes" in out
+    assert re.search(r"\nin all about \d+ s, disk \d+\.\d MB, memory \d", out)
     assert not project.run.exists()
     weakspot("examine", project.file, "--quiet")
     _, out, _ = weakspot("plan", project.file, "--json")

@@ -26,6 +26,14 @@ def fails_at_once():
 def wrong_shape():
     return nn.Sequential(nn.Linear(4, 2))
 
+class OfImages(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 2, 3)
+
+    def forward(self, inputs):
+        return self.first(inputs).mean((2, 3))
+
 def fails_to_prepare(inputs):
     return inputs["image"]
 
@@ -76,6 +84,19 @@ def test_a_model_that_cannot_take_the_samples(weakspot, own):
     _, _, err = weakspot("examine", own.file)
     assert "the model cannot take these inputs: RuntimeError: mat1 and mat2 shapes cannot be multiplied" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("shape", "channels"), [((8, 9, 3), "last"), ((8, 9), "none")])
+def test_images_whose_channels_are_elsewhere(weakspot, own, shape, channels):
+    np.savez(own.folder / "images.npz", x_test=np.zeros((4, *shape), np.float32), y_test=np.zeros(4, np.int64))
+    write(own, model="OfImages", data="images.npz")
+    code, _, err = weakspot("examine", own.file)
+    assert code == 2 and "in forward: RuntimeError: " in err
+    assert f"\nsamples have the shape {shape}, and channels come first: " in err
+    assert f"write channels: {channels} under the split; in Python ArraySource(" in err
+    if channels == "last":
+        write(own, model="OfImages", data="{path: images.npz, channels: last}")
+        assert weakspot("examine", own.file)[0] == 0
 
 
 def test_a_module_with_a_slip_in_it(weakspot, own):

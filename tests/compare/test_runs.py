@@ -190,7 +190,11 @@ def test_the_command_prints_the_verdict_and_says_when_there_is_none(tmp_path, ca
     after = make_run(tmp_path / "after", neighbours(weak=fifty < 5)).folder
     compare(before, after)
     told = capsys.readouterr().out
-    assert "better" in told and "paired" not in told and "differences shown: 2 of 2; all 3 numbers: --all" in told
+    assert (
+        "better" in told
+        and "paired" not in told
+        and "of 2 numbers with an interval, 2 differ; all 3 numbers: --all" in told
+    )
     compare(before, after, every=True)
     assert "paired over 50 inputs" in capsys.readouterr().out
     compare(before, before)

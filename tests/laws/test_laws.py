@@ -53,6 +53,7 @@ SMALL = {
     "next_inputs": {"sections": 7},
     "criteria_agreement": {"sections": 7, "subsets": 8, "most_inputs": 30},
     "neighbour_accuracy": {"looks": 6},
+    "neighbour_diversity": {"looks": 6},
     "neighbour_tolerance": {"looks": 6},
     "weak_detector": SMALL_DETECTOR,
     "weak_inputs": {"training": SMALL_DETECTOR},

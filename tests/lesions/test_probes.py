@@ -182,11 +182,11 @@ def test_held_out_patients_were_held_out(study):
 def test_evaluation_over_folds(study):
     told = evaluation_finding([study[SCORES], study[SCORES]], replicates=50)
     table = {row["method"]: row for row in told.table.to_pylist()}
-    assert len(table) == 15
+    assert len(table) == 16
     assert table["gcn_classification"]["difference"] == 0
     assert table["size"]["spearman_with_size"] == pytest.approx(-1)
     assert table[study[FIT].summary["method"].value]["area"] == pytest.approx(study[SCORES].summary["area"].value)
-    assert told.arrays["curve_true_positives"].shape == (15, 101)
+    assert told.arrays["curve_true_positives"].shape == (16, 101)
     assert told.arrays["fold_true_positives"].tolist() == [study[SCORES].summary["true_positives"].value] * 2
 
 
@@ -417,3 +417,43 @@ def test_a_first_case_of_another_shape_is_refused(subject, tmp_path):
     cases = Subset(differing(tmp_path), [2, 0, 1])
     with pytest.raises(DataError, match=r"the first sample has shape .*cannot share a batch; use batches of 1"):
         examine(subject, cases, [Lesions(looks=2)], execution=ExecutionOptions(batch_size=3))
+
+
+def test_numbers_go_by_patient_where_a_pattern_names_them(subject, tmp_path):
+    """Halves of two patients: Dice is the mean of each patient's, in every Finding, also where only the fit said so."""
+    images, masks = toy.volumes(28, seed=4)
+    validation = ArraySource(images[:24], masks[:24], ids=[f"v{n // 2}-{n % 2}" for n in range(24)])
+    masks[24] = 0  # nothing is true in one half, so that halves and patients differ
+    test = ArraySource(images[24:], masks[24:], ids=["p1-a", "p1-b", "p1-c", "p2-a"])
+    ask = {"looks": 2, "fit": "validation", "method": "entropy_size", "patient": "[vp][0-9]+", "epochs": 1}
+    planned = Plan.of(steps_of("lesions", ask))
+    run = Run.create(tmp_path / "run")
+    planned.run(subject, {"validation": validation, "test": test}, run, execution=ONE)
+    lesions, scores = run[LESIONS], run[SCORES]
+    assert (lesions.name, scores.name) == (LESIONS, SCORES)
+    per_case = lesions.arrays["case_dice"].tolist()
+    expected = np.mean([np.mean(per_case[:3]), per_case[3]])
+    assert expected != pytest.approx(np.mean(per_case))
+    evaluation = evaluation_finding([scores], replicates=5)
+    again = evaluation_finding([scores, scores], replicates=5)
+    for finding in (lesions, scores, evaluation, again):
+        assert finding.summary["dice"].value == pytest.approx(expected)
+        assert finding.summary["dice"].about.startswith("mean Dice over the patients")
+        assert finding.summary["patients"].value == 2
+
+
+def test_an_operating_point_is_set_on_patients_that_train_nothing(subject, tmp_path):
+    data = {"validation": toy.source(36, split="v", seed=1), "test": toy.source(8, split="t", seed=2)}
+    ask = {"looks": 2, "fit": "validation", "method": "structural", "epochs": 1, "keep_true": 0.9}
+    run = Run.create(tmp_path / "run")
+    Plan.of(steps_of("lesions", ask)).run(subject, data, run, execution=ONE)
+    fit, scores = run[FIT], run[SCORES]
+    point = LesionModel.of_finding(fit).operating
+    unheard = np.isnan(fit.table["score"].to_numpy())
+    assert set(np.asarray(fit.table["case"])[unheard]) == set(point.cases) and len(point.cases) == point.patients == 12
+    kept, unsure = scores.table["kept"].to_numpy(), scores.table["uncertainty"].to_numpy()
+    assert np.array_equal(kept, unsure <= point.threshold) and scores.summary["dropped"].value == (~kept).sum()
+    save_model(LesionModel.of_finding(fit), tmp_path / "model")
+    assert load_model(tmp_path / "model").operating == point
+    with pytest.raises(ConfigError, match="keep_true is 2: expected a share"):
+        steps_of("lesions", {"fit": "validation", "keep_true": 2})[-1].upstream["model"].build({})

@@ -156,8 +156,7 @@ def test_damaged_stored_volumes_are_named_by_their_case(tmp_path, damage, messag
 def test_stored_samples_that_are_none(tmp_path):
     folders, _ = stored(tmp_path)
     for wrong, message in [
-        (folders[:1], "two folders"),
-        (str(tmp_path), "a list"),
+        ([], "a list of folders"),
         ([tmp_path / "no"] * 2, "no folder"),
     ]:
         with pytest.raises((ConfigError, DataError), match=message):
@@ -165,6 +164,16 @@ def test_stored_samples_that_are_none(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SubjectError, match="holds no stored samples"):
         StoredSamples([tmp_path / "empty", folders[0]]).fingerprint()
+
+
+def test_one_folder_is_one_look_and_tells_its_classes(tmp_path):
+    folders, probabilities = stored(tmp_path, folds=1)
+    for folder in (folders[0], str(folders[0]), folders):
+        found = draws(StoredSamples(folder).subject(), Members(), 1)
+        assert np.array_equal(found, probabilities.astype(np.float16).astype(np.float32))
+    for case in "abc":
+        store(folders[0], case, np.full((3, *SHAPE), 1 / 3))
+    assert StoredSamples(folders).classes == 3 and StoredSamples(folders).shape(folders[0], "a") == (3, *SHAPE)
 
 
 def test_flips_are_undone_on_the_output():

@@ -1,5 +1,8 @@
 """Numbers in the prose of the documentation are those of the CSVs."""
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 
@@ -10,7 +13,30 @@ def prose(script):
 
 def test_pages_hold_what_was_measured(prose):
     assert prose.missing() == []
-    assert {page for page, _ in prose.sentences()} == {"limits", "papers-learned", "papers-robustness"}
+    pages = {"limits", "papers-learned", "papers-robustness", "papers-classes", "papers-lesions"}
+    assert {page for page, _ in prose.sentences()} == pages
+
+
+def test_tables_are_those_of_the_csvs(prose):
+    assert [path.name for path in prose.outdated()] == [], "run python benchmarks/papers/prose.py"
+    marks = {path.name: path.read_text().count("<!-- written by") for path in prose.DOCS.glob("*.md")}
+    whole = {path.name: len(prose.BLOCK.findall(path.read_text())) for path in prose.DOCS.glob("*.md")}
+    assert marks == whole and sum(marks.values()) > 10
+
+
+def test_a_table_that_drifts_is_written_anew(prose, monkeypatch):
+    monkeypatch.setitem(sys.modules, "made", SimpleNamespace(table=lambda: ["| a |", "|---|"]))
+    block = "<!-- written by made:table -->\n\n{}\n\n<!-- end -->"
+    made = block.format("| a |\n|---|")
+    assert prose.written(f"before {block.format('| b |')} after") == f"before {made} after"
+
+
+def test_figures_are_drawn_from_the_csvs(script):
+    figures = script("figures")
+    drawn = dict(figures.drawings())
+    assert [name for name, svg in drawn.items() if (figures.IMAGES / name).read_text(encoding="utf-8") != svg] == []
+    pages = "".join(path.read_text(encoding="utf-8") for path in figures.IMAGES.parent.glob("*.md"))
+    assert [name for name in drawn if f"images/{name}" not in pages] == []
 
 
 def test_a_page_that_drifts_is_named(prose, monkeypatch, tmp_path):

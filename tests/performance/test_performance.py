@@ -8,6 +8,7 @@ from torch import nn
 
 from weakspot import Subject, examine
 from weakspot.core.plan import Plan
+from weakspot.core.rows import RowTable
 from weakspot.core.source import Source
 from weakspot.data.sources import ArraySource
 from weakspot.performance import Performance, class_scores, confusions, r_squared, surely_worst
@@ -161,7 +162,7 @@ def test_confusions_of_perfect_predictions_are_none():
         ({"neuron_coverage": {}}, "classification", None, True),
         ({"neuron_coverage": {}}, "multilabel", None, False),
         ({"neuron_coverage": {}}, "multilabel", "logits", True),
-        ({"neuron_coverage": {}}, "segmentation", None, False),
+        ({"neuron_coverage": {}}, "segmentation", None, True),
         ({"activation_ranges": {}}, "classification", None, False),
         ({"performance": {"shown": 3}}, "classification", None, False),
     ],
@@ -188,3 +189,14 @@ def test_intervals_of_classes_go_by_group():
     assert grouped.accuracy.tolist() == once.accuracy.tolist()
     assert (plain.high - plain.low < 0.6 * (once.high - once.low)).all()
     assert (grouped.high - grouped.low > 0.9 * (once.high - once.low)).all()
+
+
+def test_more_inputs_are_not_read_more_often(monkeypatch):
+    reads, read = [], RowTable.__getitem__
+    monkeypatch.setattr(RowTable, "__getitem__", lambda self, name: reads.append(name) or read(self, name))
+    counts = []
+    for times in (10, 20):  # with as many errors as pictures, and with more
+        reads.clear()
+        found(LOGITS.repeat(times, 1), np.tile(LABELS, times))
+        counts.append(len(reads))
+    assert counts[0] == counts[1] > 0

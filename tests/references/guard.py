@@ -63,3 +63,15 @@ def risk_levels_passed(scores, wrong, risk, levels, confidence):
         if tail <= (1 - confidence) / len(set(levels)):
             passed.append(level)
     return passed
+
+
+def group_quantile(scores, groups, miss):
+    """The smallest score s at which the groups' mean shares of scores up to s add up to (K + 1)(1 − miss); or None."""
+    members = {}
+    for score, group in zip(scores, groups, strict=True):
+        members.setdefault(group, []).append(score)
+    for limit in sorted(scores):
+        votes = sum(sum(score <= limit for score in own) / len(own) for own in members.values())
+        if votes >= (len(members) + 1) * (1 - miss) - 1e-9:
+            return limit
+    return None

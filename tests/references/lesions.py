@@ -109,3 +109,55 @@ def accuracy_confidence(uncertainty, false_positive):
         )
     area = sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in itertools.pairwise(points))
     return points, area
+
+
+def structural(samples, threshold, smallest):
+    """1 − mean IoU of each lesion of the mean with the largest of each look's, and of all lesions of a case together.
+
+    samples: lesion probabilities, one volume per look.
+    """
+
+    def lesions(mask):
+        return [set(part) for part in components(mask) if len(part) >= smallest]
+
+    ours = lesions(sum(samples) / len(samples) > threshold)
+    looks = [lesions(sample > threshold) for sample in samples]
+    of_lesions = [
+        1 - sum(max((len(own & other) / len(own | other) for other in look), default=0) for look in looks) / len(looks)
+        for own in ours
+    ]
+    whole = []
+    for look in looks:
+        one, other = set().union(*ours), set().union(*look)
+        whole.append(len(one & other) / len(one | other) if one | other else 1.0)
+    return of_lesions, 1 - sum(whole) / len(whole)
+
+
+def precision_retained(uncertainty, false_positive, kept):
+    """Precision when all but the `kept` most certain lesions of a patient are looked at and false ones dropped."""
+    order = sorted(range(len(uncertainty)), key=lambda lesion: uncertainty[lesion])
+    left = sum(false_positive[lesion] for lesion in order[:kept])
+    true = len(order) - sum(false_positive)
+    return true / (true + left)
+
+
+def hd95(one, other, spacing):
+    """The 95th percentile of the distances between the surfaces of two sets of voxels, both ways, pair by pair."""
+
+    def surface(part):
+        faces = [
+            tuple(side if axis == along else 0 for axis in range(len(spacing)))
+            for along in range(len(spacing))
+            for side in (-1, 1)
+        ]
+        return [
+            v for v in part if any(tuple(a + b for a, b in zip(v, face, strict=True)) not in part for face in faces)
+        ]
+
+    def distance(a, b):
+        return math.sqrt(sum((s * (x - y)) ** 2 for s, x, y in zip(spacing, a, b, strict=True)))
+
+    surfaces = surface(one), surface(other)
+    nearest = [min(distance(v, w) for w in surfaces[1]) for v in surfaces[0]]
+    nearest += [min(distance(v, w) for w in surfaces[0]) for v in surfaces[1]]
+    return float(np.percentile(nearest, 95))

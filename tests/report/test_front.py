@@ -78,6 +78,37 @@ def test_a_finding_that_lacks_a_number_gives_the_shorter_answer():
     assert said(answer("robustness", [short]).sentence).endswith("predicted incorrectly too often.")
 
 
+def test_corruptions_alone_are_answered_in_a_sentence_and_beside_neighbours_after_them():
+    numbers = {"corruption_error": Estimate(0.4), "clean_error": Estimate(0.05), "worst_corruption": Estimate("fog")}
+    corruptions = made("robustness.common_corruptions", summary={**numbers, "worst_corruption_error": Estimate(0.7)})
+    alone = answer("robustness", [corruptions])
+    assert said(alone.sentence) == (
+        "Under common corruptions 40 % of the predictions are incorrect, without them 5 %; the share is largest under "
+        "fog: 70 %."
+    )
+    assert alone.finding == "robustness.common_corruptions"
+    both = said(answer("robustness", [neighbours(), corruptions]).sentence)
+    assert both.startswith("25 %") and both.endswith(said(alone.sentence))
+
+
+def test_where_a_baseline_is_given_the_answer_has_the_mean_corruption_error_once():
+    numbers = {"corruption_error": Estimate(0.4), "clean_error": Estimate(0.05), "worst_corruption": Estimate("fog")}
+    numbers |= {"worst_corruption_error": Estimate(0.7), "mean_corruption_error": Estimate(0.8)}
+    told = said(answer("robustness", [made("robustness.common_corruptions", summary=numbers)]).sentence)
+    assert "The mean corruption error (mCE) is 0.8, where 1 is the baseline's" in told
+    assert told.count("Under common corruptions") == 1 and told.endswith("largest under fog: 70 %.")
+
+
+def test_corruptions_and_attacks_alone_are_answered_by_a_sentence_each():
+    numbers = {"corruption_error": Estimate(0.4), "clean_error": Estimate(0.05), "worst_corruption": Estimate("fog")}
+    corruptions = made("robustness.common_corruptions", summary={**numbers, "worst_corruption_error": Estimate(0.7)})
+    numbers = {"robust_accuracy": Estimate(0.3), "attacks": Estimate("pgd"), "epsilon": Estimate(0.1)}
+    numbers |= {"norm": Estimate("linf"), "accuracy": Estimate(0.9)}
+    attacks = made("robustness.robust_accuracy", summary=numbers)
+    told = said(answer("robustness", [corruptions, attacks]).sentence)
+    assert "largest under fog: 70 %. 30 % of the inputs are predicted correctly" in told
+
+
 def test_coverage_is_answered_without_a_verdict_and_from_the_most_telling_criterion():
     numbers = {"coverage": Estimate(0.5), "unseen": NUMBER, "coverage_of_training": Estimate(0.25)}
     findings = [made("coverage.neuron_coverage", summary=numbers)]
@@ -308,17 +339,6 @@ def test_lesions_are_drawn():
     assert len(drawn) == 3 and all("<svg" in svg for svg in drawn)
     assert "GCN" in drawn[0] and ">50\xa0% (n = 100)</text>" in drawn[2] and "n = 0" not in drawn[2]
     assert drawn[2].count("marked") == 1  # of 100 lesions with 50 % a quarter is false; single lesions say nothing
-
-
-def test_what_the_members_of_clusters_share_is_a_matrix_of_clusters_by_parameters():
-    arrays = {
-        "trait_shared_reduction": np.array([[0.9, np.nan], [np.nan, 1.0]]),
-        "parameter_names": np.array(["light", "gaze_angle"]),
-    }
-    (drawn,) = figures(made("causes.root_causes", arrays=arrays), [])
-    for said in (">90<", ">100<", ">gaze angle<", ">cluster 2<"):
-        assert said in drawn.svg
-    assert ">0<" not in drawn.svg, "what chance makes is no more than that"
 
 
 def test_every_variation_has_a_curve_with_its_band():

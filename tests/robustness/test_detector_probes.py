@@ -131,7 +131,7 @@ def test_impossible_options_are_refused(options, message):
         WeakDetector(**options)
 
 
-@pytest.mark.parametrize(("threshold", "said", "weak_share"), [(0.0, "strong", 0), (0.99, "weak", 1)])
+@pytest.mark.parametrize(("threshold", "said", "weak_share"), [(0.01, "strong", 0), (1.0, "weak", 1)])
 def test_where_nothing_can_be_learnt_the_other_questions_go_on(subject, tmp_path, threshold, said, weak_share):
     """A net that is always right, and one that never is."""
     always = limited(digits.train(), 30).read(np.arange(30))
@@ -236,6 +236,6 @@ def test_labels_are_right_if_the_whole_set_is():
     assert table["target"] == table["prediction"] and max(table["neighbour_accuracy"]) < 1.01
     ends = zip(table["low"], table["neighbour_accuracy"], table["high"], strict=True)
     assert all(low <= share <= high for low, share, high in ends)
-    assert [d == 1 for d in table["diversity"]] == [c == 1 for c in table["consistency"]]
+    assert [d == 1 for d in table["concentration"]] == [c == 1 for c in table["consistency"]]
     flagged = detection(table["weak"], np.array(table["neighbour_accuracy"]) <= 0.75)
     assert flagged.false_positives == flagged.false_negatives == 0

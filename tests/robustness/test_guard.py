@@ -9,7 +9,7 @@ from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.core.errors import ConfigError, RunError, SubjectError
 from weakspot.core.source import limited
 from weakspot.data import digits
-from weakspot.data.sources import ArraySource
+from weakspot.data.sources import ArraySource, Grouped
 from weakspot.robustness import (
     DriftAlarm,
     GuardedInputs,
@@ -106,7 +106,7 @@ def test_each_input_gets_what_the_module_says(used, guarded, guard_data):
     for place in range(0, 300, 23):
         row = rows[batch.ids[place]]
         assert row["wrong_probability"] == pytest.approx(float(answer.wrong_probability[place]), abs=1e-4)
-        assert row["verdict"] == VERDICTS[int(answer.verdict[place])]
+        assert row["verdict"] == VERDICTS[int(answer.verdict[place])] == answer.verdict_names[place]
         assert row["set_size"] == int(answer.prediction_set[place].sum())
 
 
@@ -148,6 +148,20 @@ def test_a_black_box_has_a_guard_too(guard_data):
     assert {"energy", "knn"}.isdisjoint(guard.about["inputs"])
     finding = examine(subject, guard_data["test"], [GuardEvaluation(guard=fitted)])[0]
     assert finding.summary["auroc"].value > 0.7
+
+
+def test_where_inputs_belong_together_the_promise_is_made_by_group(shaky, guard_data):
+    """As if each image were a film of one frame: the same threshold. Of ten films nothing can be promised."""
+    data = guard_data["validation"]
+    plain = examine(shaky, data, [PredictionGuard()])[0]
+    alone = examine(shaky, Grouped(data, list(data.ids)), [PredictionGuard()])[0]
+    assert guard_of(alone).about["flag_threshold"] == guard_of(plain).about["flag_threshold"]
+    films = examine(shaky, Grouped(data, [f"film {place // 3}" for place in range(700)]), [PredictionGuard()])[0]
+    assert guard_of(films).about["flag_threshold"] != guard_of(plain).about["flag_threshold"]
+    few = examine(shaky, Grouped(data, [f"film {place % 10}" for place in range(700)]), [PredictionGuard()])[0]
+    assert "false alarms of 0.05 cannot be promised for a new group: that takes 19 groups with correct" in (
+        few.summary["guard"].about
+    )
 
 
 def test_too_few_inputs_give_a_reason(shaky, guard_data):

@@ -147,8 +147,18 @@ def test_the_black_box_detector_over_nine_networks(threshold, shared_draws, fres
 
 
 @pytest.mark.parametrize("net", [net for net in NETS if net.endswith("svhn")])
-@pytest.mark.parametrize(("threshold", "least"), [(0.75, 0.72), (0.5, 0.57)])
+@pytest.mark.parametrize(("threshold", "least"), [(0.75, 0.71), (0.5, 0.54)])
 def test_the_black_box_detector_on_fresh_draws(net, threshold, least, stored, svhn_labels):
     """The three of the nine networks whose labels lie in the shared folder."""
     train, test = stored(net)
     assert black_box_f1(train, test, svhn_labels, threshold, list(range(16)), FRESH) >= least
+
+
+@pytest.mark.parametrize("net", [net for net in NETS if net.endswith("svhn")])
+def test_ties_at_the_threshold_are_many_with_few_looks(net, stored, svhn_labels):
+    """With 36 looks 27 correct ones are exactly 0.75: strong by the paper's text, weak if that is asked for."""
+    accuracy = neighbour_accuracy(stored(net)[1][:, FRESH], svhn_labels[1])
+    right = (stored(net)[1][:, FRESH] == svhn_labels[1][:, None]).sum(1)
+    assert (weak_inputs(accuracy, 0.75) == (right <= 26)).all()
+    assert (weak_inputs(accuracy, 0.75, "at_or_below") == (right <= 27)).all()
+    assert (right == 27).mean() > 0.01

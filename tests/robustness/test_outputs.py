@@ -183,7 +183,7 @@ def test_two_models_are_compared_by_what_the_columns_say(findings):
     before = findings["robustness.neighbour_accuracy"]
     found = {one.name: one for one in compare_findings(before, before)}
     assert {name: one.higher_is_better for name, one in found.items() if one.column} == {
-        "weak": False, "neighbour_accuracy": True, "diversity": True, "variation_ratio": False, "entropy": False,
+        "weak": False, "neighbour_accuracy": True, "concentration": True, "variation_ratio": False, "entropy": False,
         "consistency": True, "correct": True, "correct_in_all": True,
     }  # fmt: skip
     numbers = [name for name, one in found.items() if not one.column]
@@ -206,14 +206,17 @@ def test_findings_of_version_1_are_read_by_the_names_of_today(findings, tmp_path
     columns = [OLD[name].get(column, column) for column in finding.table.column_names]
     numbers = {"fragile": "lucky", "flagged_share": "called_weak"}
     summary = {numbers.get(key, key): estimate for key, estimate in finding.summary.items()}
-    parameters = {{"threshold": "cutoff"}.get(key, key): v for key, v in finding.provenance["parameters"].items()}
+    made = finding.provenance["parameters"].items()
+    parameters = {{"threshold": "cutoff"}.get(key, key): v for key, v in made if key != "weak_if"}
     old = replace(finding, table=finding.table.rename_columns(columns), summary=summary, outputs=Outputs())
     old.with_provenance(parameters=parameters).save(tmp_path / "old")
     index = json.loads((tmp_path / "old/finding.json").read_text())
     (tmp_path / "old/finding.json").write_text(json.dumps({**index, "version": 1}))
     read = Finding.load(tmp_path / "old")
     assert read.table.equals(finding.table) and read.summary == finding.summary
-    assert read.outputs.problems(read) == [] and read.provenance["parameters"] == finding.provenance["parameters"]
+    assert read.outputs.problems(read) == []
+    boundary = {} if name == "weak_inputs-pool" else {"weak_if": "at_or_below"}  # version 1 had no choice
+    assert read.provenance["parameters"] == finding.provenance["parameters"] | boundary
 
 
 def class_robustness():

@@ -1,6 +1,8 @@
 """Neighbour accuracy against its plain reference and against stored predictions."""
 
 import importlib.util
+import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -55,7 +57,7 @@ def test_without_early_stopping_it_is_the_definition(subject, source, expected):
     table = by_id(examine(subject, source, [probe])[0])
     assert table["at_least"] == table["at_most"] == expected
     assert table["looks_used"] == [13] * 40
-    assert table["weak"] == [share <= 0.75 for share in expected]
+    assert table["weak"] == [share < 0.75 for share in expected]
     assert table["correct"] == [a == b for a, b in zip(table["target"], table["prediction"], strict=True)]
     assert table["correct_looks"] == [round(13 * share) for share in expected]
 
@@ -74,17 +76,24 @@ def test_numbers_of_the_summary_are_means_of_their_columns(subject, source):
     assert finding.summary["fragile"].value == sum(fragile) > 0
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.5, 0.75, 12 / 13])
-def test_early_stopping_changes_no_verdict_and_saves_looks(subject, source, expected, threshold):
-    probe = NeighbourAccuracy(variation=VARIATION, looks=12, seed=3, threshold=threshold)
+IS_WEAK = {"below": operator.lt, "at_or_below": operator.le}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "weak_if"),
+    [(1.0, "below"), (0.0, "at_or_below"), *itertools.product((0.25, 0.5, 0.75, 12 / 13), IS_WEAK)],
+)
+def test_early_stopping_changes_no_verdict_and_saves_looks(subject, source, expected, threshold, weak_if):
+    probe = NeighbourAccuracy(variation=VARIATION, looks=12, seed=3, threshold=threshold, weak_if=weak_if)
     finding = examine(subject, source, [probe])[0]
-    table = by_id(finding)
-    assert table["weak"] == [share <= threshold for share in expected]
+    table, weak = by_id(finding), [IS_WEAK[weak_if](share, threshold) for share in expected]
+    assert table["weak"] == weak
     assert all(
         low <= share <= high for low, share, high in zip(table["at_least"], expected, table["at_most"], strict=True)
     )
     assert finding.summary["looks_per_input"].value < 13
-    assert finding.summary["weak_share"].value == np.mean([share <= threshold for share in expected])
+    assert finding.summary["weak_share"].value == np.mean(weak)
+    assert finding.provenance["parameters"]["weak_if"] == weak_if
 
 
 def test_bounds_of_the_accuracy_over_all_looks():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.references.guard import risk_levels_passed
+from tests.references.guard import group_quantile, risk_levels_passed
 from weakspot.core.errors import ConfigError
 from weakspot.robustness.guard_fitting import parts
 from weakspot.robustness.metrics_promises import (
@@ -84,6 +84,54 @@ def test_what_belongs_together_stays_together():
     part = parts(films, 0).reshape(100, 7)
     assert (part == part[:, :1]).all()
     assert np.bincount(part[:, 0]).tolist() == pytest.approx([40, 20, 40], abs=2)
+
+
+def films(rng, count):
+    """Scores of frames, whose films differ more than their frames do; and the film of each."""
+    sizes = rng.integers(1, 30, count)
+    film = np.repeat(np.arange(count), sizes)
+    return rng.normal(rng.normal(0, 1, count)[film], 0.3), film.astype(str)
+
+
+def test_a_quantile_by_group_is_that_of_the_plain_version():
+    rng = np.random.default_rng(6)
+    for count in (3, 12, 30):
+        scores, film = films(rng, count)
+        expected = group_quantile(scores.tolist(), film.tolist(), 0.15)
+        assert conformal_quantile(scores, 0.15, film) == (NEVER if expected is None else expected)
+
+
+def test_a_quantile_by_group_covers_frames_of_new_films_where_one_by_frame_does_not():
+    rng = np.random.default_rng(7)
+    by_film, by_frame = [], []
+    for _ in range(1500):
+        scores, film = films(rng, 19)
+        new = rng.normal(rng.normal(0, 1, 200), 0.3)  # a frame of each of so many films
+        by_film.append((new > conformal_quantile(scores, 0.1, film)).mean())
+        by_frame.append((new > conformal_quantile(scores, 0.1)).mean())
+    assert np.mean(by_film) <= 0.1 and np.mean(by_frame) > 0.11
+
+
+def test_a_risk_by_group_counts_one_frame_of_each_film():
+    scores, wrong = drawn(np.random.default_rng(8), 400)
+    levels = risk_levels(scores)
+    alike = {"scores": np.repeat(scores, 9), "wrong": np.repeat(wrong, 9), "levels": levels}
+    by_film = risk_threshold(**alike, risk=0.1, groups=np.repeat(np.arange(400).astype(str), 9))
+    assert by_film == risk_threshold(scores, wrong, 0.1, levels=levels)
+    assert by_film < risk_threshold(**alike, risk=0.1)  # frames taken for independent promise too much
+
+
+def test_the_measure_of_a_rule_never_has_one_film_on_both_sides():
+    rng = np.random.default_rng(9)
+    scores, film = films(rng, 40)
+    wrong = rng.random(len(scores)) < 0.4
+    point, levels = OperatingPoint("recall", 0.7), risk_levels(scores)
+    flagged = point.held_out(scores, wrong, levels, film)
+    names = sorted(set(film))
+    for number in range(5):
+        here = np.isin(film, names[number::5])
+        limit = point.threshold(scores[~here], wrong[~here], levels, film[~here])
+        assert (flagged[here] == (scores[here] >= limit)).all()
 
 
 def test_precision_by_hand():

@@ -79,7 +79,11 @@ def test_it_is_the_plain_version(subject, arrays):
 def test_it_is_asked_for_by_its_option_and_reported(subject, arrays, tmp_path):
     asked = {"neighbours": {"brightness": 0.3}, "least_iou": 0.5, "looks": 3}
     run = ask(subject, test=arrays, robustness=asked, classes={"by": "pixels"}, run=tmp_path / "run")
-    assert run.names() == ["robustness.neighbour_segmentation", "classes.pixel_confusion"]
+    assert run.names() == [
+        "robustness.neighbour_segmentation",
+        "classes.pixel_confusion",
+        "performance.performance",
+    ]
     page = run.report().read_text()
     assert "their small variations are segmented with too little overlap" in page
     assert "The class with the least overlap is" in page and "cannot be drawn" not in page

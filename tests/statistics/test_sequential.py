@@ -1,6 +1,7 @@
 """Stopping rules: their promises by exhaustive counting and simulation, and what they save on real predictions."""
 
 import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ RULES = {
 
 
 def followed(rule, path):
-    """Walk one path of successes and failures: (said at most, trials)."""
+    """Walk one path of successes and failures: (said low, trials)."""
     for used, right in enumerate(itertools.accumulate(path), 1):
         stop, below = rule.verdicts(right, used)
         if stop:
@@ -25,16 +26,22 @@ def followed(rule, path):
     raise AssertionError("the rule never stops")
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.5, 0.75, 0.9])
-def test_certain_is_certain_on_every_path(threshold):
-    rule = certain_rule(9, threshold)
+@pytest.mark.parametrize(
+    ("threshold", "low_if", "is_low"),
+    [
+        *((threshold, "below", operator.lt) for threshold in (1 / 3, 0.5, 0.75, 1.0)),
+        *((threshold, "at_or_below", operator.le) for threshold in (0.0, 1 / 3, 0.5, 0.9)),
+    ],
+)
+def test_certain_is_certain_on_every_path(threshold, low_if, is_low):
+    rule = certain_rule(9, threshold, low_if)
     for path in itertools.product((0, 1), repeat=9):
         said, used = followed(rule, path)
-        assert said == (sum(path) / 9 <= threshold)
+        assert said == is_low(sum(path) / 9, threshold)
         others = {sum(path[:used]) + more for more in range(9 - used + 1)}
-        assert len({each / 9 <= threshold for each in others}) == 1
+        assert len({is_low(each / 9, threshold) for each in others}) == 1
         before = {sum(path[: used - 1]) + more for more in range(9 - used + 2)}
-        assert len({each / 9 <= threshold for each in before}) == 2  # and not a trial later than it must
+        assert len({is_low(each / 9, threshold) for each in before}) == 2  # and not a trial later than it must
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -48,7 +55,7 @@ def test_operation_sums_over_all_paths(name, share):
         said += chance * below
         trials += chance * used
     found = operation(rule, share)
-    assert found.at_most == pytest.approx(said) and found.trials == pytest.approx(trials)
+    assert found.low == pytest.approx(said) and found.trials == pytest.approx(trials)
 
 
 @pytest.mark.parametrize("error", [0.005, 0.02, 0.05])
@@ -66,7 +73,7 @@ def test_predictive_errs_no_more_than_it_says(error):
 def test_predictive_stops_no_earlier_than_its_chance_allows():
     rule = predictive_rule(51, 0.75, 0.02)
     for used in (12, 20, 30):
-        right = int(rule.above[used])
+        right = int(rule.high[used])
         assert betabinom.cdf(38 - right, 51 - used, 1 + right, 1 + used - right) <= 0.02
         assert betabinom.cdf(38 - right + 1, 51 - used, right, 2 + used - right) > 0.02
 
@@ -74,14 +81,14 @@ def test_predictive_stops_no_earlier_than_its_chance_allows():
 @pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_wald_keeps_its_error_outside_the_zone(threshold):
     rule = wald_rule(400, threshold, 0.05)
-    assert operation(rule, threshold + 0.1).at_most <= 0.055
-    assert 1 - operation(rule, threshold - 0.1).at_most <= 0.055
+    assert operation(rule, threshold + 0.1).low <= 0.055
+    assert 1 - operation(rule, threshold - 0.1).low <= 0.055
 
 
 def test_one_of_both_holds_in_the_end():
     for rule in (make(51, 0.75) for make in RULES.values()):
         stop, _ = rule.verdicts(np.arange(52), np.full(52, 51))
-        assert stop.all() and (rule.at_most < rule.above).all()
+        assert stop.all() and (rule.low < rule.high).all()
 
 
 def test_all_trials_is_the_binomial():
@@ -109,7 +116,9 @@ def test_real_predictions_need_far_fewer_looks(net, threshold, shared):
     ("make", "message"),
     [
         (lambda: certain_rule(0, 0.5), "at least one trial"),
-        (lambda: certain_rule(5, 1.0), "0 ≤ threshold < 1"),
+        (lambda: certain_rule(5, 0.0), "0 < threshold ≤ 1, as no share lies below 0"),
+        (lambda: certain_rule(5, 1.0, "at_or_below"), "0 ≤ threshold < 1, as every share"),
+        (lambda: certain_rule(5, 0.5, "under"), "'under' is not known: choose one of below, at_or_below"),
         (lambda: predictive_rule(5, 0.5, 0.7), "error rate between 0 and 0.5"),
         (lambda: wald_rule(5, 0.95, 0.05), "narrow the zone"),
     ],

@@ -38,3 +38,24 @@ def label_run(folder, **options):
     run = Run.create(folder)
     run.save(unsafe_finding(**options))
     return run
+
+
+def plan_finding(name="classes.label_plan", size=8):
+    """A plan of 30 labels, as `LabelPlan` makes it of 90 inputs in two strata; the model predicts the first class."""
+    table = {
+        "id": [f"frame {number:02d}" for number in range(30)],
+        "prediction": [CLASSES[0]] * 30,
+        "confidence": np.full(30, 0.9),
+        "stratum": np.arange(30) % 2,
+        "probability": np.full(30, 1 / 3),
+    }
+    arrays = {
+        "task": np.array("classification"),
+        "classes": np.array(CLASSES, dtype=np.str_),
+        "outputs": np.array(len(CLASSES)),
+        "thumbnails": np.arange(30 * size * size * 3, dtype=np.uint8).reshape(30, size, size, 3),
+        "stratum_inputs": np.array([45, 45]),
+        "stratum_labels": np.array([15, 15]),
+    }
+    summary = {"to_label": Estimate(30), "average_confidence": Estimate(0.9), "inputs": Estimate(90)}
+    return Finding(name=name, about="Few labels.", summary=summary, table=table_of(table), arrays=arrays)

@@ -17,7 +17,7 @@ from tests.viewer.driving import (
     settled,
     violations,
 )
-from tests.viewer.label_runs import label_run, unsafe_finding
+from tests.viewer.label_runs import label_run, plan_finding, unsafe_finding
 from weakspot.causes.labelling import RunLabels
 from weakspot.core.run import Run
 
@@ -61,6 +61,20 @@ def text(page, selector):
 
 def at(page):
     return text(page, "figcaption strong")
+
+
+def test_a_plan_of_few_labels_stands_beside_the_unsafe_set(tmp_path, chromium):
+    run = label_run(tmp_path / "run", images=6)
+    run.save(plan_finding())
+    with serving(run.folder) as address:
+        page = ready(opened(chromium, address, "/label"))
+        assert at(page) == "image 000" and "Few labels for the accuracy" in text(page, "main")
+        page = ready(opened(chromium, address, "/label?of=classes.label_plan"))
+        assert at(page) == "frame 00" and violations(page) == []
+        assert "distance" not in text(page, "figcaption") and "weakspot classes label RUN" in text(page, "main")
+        page.press("1")
+        page.wait("document.querySelector('figcaption strong').textContent === 'frame 01'")
+        assert known(page, run) == {"frame 00": "dog"}
 
 
 @pytest.mark.parametrize(("name", "size"), [("desktop", DESKTOP), ("phone", PHONE)])

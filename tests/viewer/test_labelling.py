@@ -18,10 +18,12 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from PIL import Image
+from typer.testing import CliRunner
 
-from tests.viewer.label_runs import label_run
+from tests.viewer.label_runs import label_run, plan_finding
 from weakspot.causes import label_pages
 from weakspot.causes.labelling import LABELS, RunLabels, current_labels
+from weakspot.cli.main import app as cli
 from weakspot.core.finding import table_of
 from weakspot.core.run import Run
 from weakspot.viewer.library import Library
@@ -44,6 +46,54 @@ def run(tmp_path):
 @pytest.fixture
 def client(run):
     return client_of(run)
+
+
+@pytest.mark.parametrize("name", ["classes.label_plan", "classes.label_plan-week"])
+def test_a_plan_of_few_labels_is_labelled_like_the_unsafe_set(tmp_path, name):
+    """From the page to the accuracy on all inputs, which one command computes of the same labels."""
+    run = Run.create(tmp_path / "run")
+    run.save(plan_finding(name))
+    client = client_of(run)
+    told = client.get("/api/label").json()
+    assert told["plan"] and told["lists"] == [name] and not told["causes"]
+    assert told["images"]["id"] == [f"frame {number:02d}" for number in range(30)]  # in the order of the plan
+    assert set(told["images"]["distance"]) == {None} and "prediction" not in json.dumps(told)
+    assert client.get("/api/label/picture/2").status_code == 200
+    labels = {f"frame {number:02d}": "cat" if number % 10 else "dog" for number in range(30)}
+    assert client.put("/api/label", json={"labels": labels}).status_code == 200
+    lines = client.get("/api/label/export.csv").text.splitlines()
+    assert lines[:2] == ["\ufeffid,label", "frame 00,dog"]
+    assert CliRunner().invoke(cli, ["classes", "label", str(run.folder)]).exit_code == 0
+    finding = Run.open(run.folder)["classes.estimated_accuracy"]
+    assert finding.summary["accuracy"].value == pytest.approx(27 / 30)
+    assert finding.summary["accuracy"].low < 0.9 < finding.summary["accuracy"].high
+
+
+def test_of_two_lists_the_page_names_one(run):
+    run.save(plan_finding())
+    client, plan = client_of(run), {"of": "classes.label_plan"}
+    assert client.get("/api/label").json()["images"]["cluster"][0] == 1
+    told = client.get("/api/label", params=plan).json()
+    assert told["lists"] == ["causes.unsafe", "classes.label_plan"] and told["images"]["id"][0] == "frame 00"
+    assert client.get("/api/label/prediction/20", params=plan).json() == {"prediction": "cat"}
+    assert client.put("/api/label", params=plan, json={"labels": {"image 000": "cat"}}).status_code == 404
+    assert client.post("/api/label/import", params=plan, content=b"id,label\nframe 03,dog\n").json()["labels"] == {
+        "frame 03": "dog"
+    }
+    assert (
+        "frame 03" not in current_labels(run).table["id"].to_pylist()
+    )  # it is for the estimate
+    assert "earlier" not in current_labels(run).summary
+    refused = client.get("/api/label", params={"of": "causes.errors"})
+    assert refused.status_code == 404 and "there is causes.unsafe, classes.label_plan" in refused.json()["error"]
+
+
+def test_of_a_plan_every_input_needs_a_class(run):
+    run.save(plan_finding())
+    client, plan = client_of(run), {"of": "classes.label_plan"}
+    refused = client.put("/api/label", params=plan, json={"labels": {"frame 03": "unusable"}})
+    assert refused.status_code == 400 and "take it out of the data" in refused.json()["error"]
+    assert client.put("/api/label", json={"labels": {"image 003": "unusable"}}).status_code == 200
 
 
 def test_the_images_come_without_what_the_model_thinks(client):
@@ -85,7 +135,7 @@ def test_labels_are_set_changed_and_taken_back(client, run):
     [
         ({"image 000": "cow"}, 400, "'cow' is not a class: there are cat, dog"),
         ({"image 000": "dgo"}, 400, "did you mean 'dog'"),
-        ({"image 000": "cat", "../../etc": "cat"}, 404, "is not an image of the unsafe set"),
+        ({"image 000": "cat", "../../etc": "cat"}, 404, "is not an image to label"),
         ({"image 000": 3}, 422, "labels"),
         ({"image 000": "x" * 10_001}, 422, "labels"),
     ],
@@ -143,7 +193,7 @@ def test_csv_out_and_in_again(client, run):
     ("content", "told"),
     [
         (b"id,label\nimage 000,cow\n", "mine.csv:2: 'cow' is not a class"),
-        (b"id,label\nimage 000,cat\nimage 999,cat\n", "mine.csv:3: 'image 999' is not an image of the unsafe set"),
+        (b"id,label\nimage 000,cat\nimage 999,cat\n", "mine.csv:3: 'image 999' is not an image to label"),
         (b"\xff\xfe", "mine.csv is not UTF-8 text"),
         (b"id\n", "mine.csv has no column 'label'"),
     ],

@@ -100,6 +100,8 @@ class SubjectEntry(Entry):
     window: list[int] | None = None
     """The size of a window that slides over images too large for one pass."""
     window_overlap: float = 0.5
+    axes: Literal["zyx", "xyz"] = "zyx"
+    """Order of the spatial axes that the network was trained on; MONAI reads volumes as x, y, z."""
     fingerprint: str | None = None
     """Name and version of a function that has no weights to be told by."""
 
@@ -123,9 +125,9 @@ class DataEntry(Entry):
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments for the function, or options of the attack."""
     inputs: str | None = None
-    """npz: the array's name."""
+    """npz: the array's name; function: the key of the input in samples that are mappings."""
     targets: str | list[str] | None = None
-    """npz: the array's name; npy and idx: the file; csv: the column or columns."""
+    """npz: the array's name; npy and idx: the file; csv: the column or columns; function: the key of the target."""
     channels: Literal["first", "last", "none"] | None = None
     mode: Literal["RGB", "L"] | None = None
     size: list[int] | None = None

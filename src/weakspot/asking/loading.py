@@ -22,7 +22,7 @@ from weakspot.core.options import shortened
 from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
 from weakspot.data.groups import suggested_groups
-from weakspot.looks import Ensemble, SlidingWindow
+from weakspot.looks import Ensemble, ReversedAxes, SlidingWindow, StoredSamples
 from weakspot.models import Normalise, OnnxModel, load_exported, load_weights, stated_preparation
 from weakspot.registry import called, imported
 
@@ -105,10 +105,29 @@ def with_data(
             subject.classes = names
             sources = sources_for(subject)
         _check_alike(classes, subject, sources, place)
+    elif subject.task == "segmentation" and classes is None:
+        subject = _with_names_of_masks(subject, sources)
     remarks = [f"{split}: {remark}" for split, source in sources.items() for remark in getattr(source, "remarks", ())]
     remarks += [f"{split}: {_ungrouped(source)}" for split, source in sources.items() if suggested_groups(source)]
     data: dict[str, Source] = {split: limited(source, limit) for split, source in sources.items()}
     return Loaded(subject, data, (*said, *remarks))
+
+
+def _with_names_of_masks(subject: Subject, sources: Mapping[str, Source]) -> Subject:
+    """The subject with the class names that the data have, such as those of `dataset.json`, where none were given."""
+    found = set(_names(sources).values())
+    stored = subject.model.classes if isinstance(subject.model, StoredSamples) else None
+    if len(found) != 1:
+        return subject
+    (names,) = found
+    if stored is not None and len(names) != stored:
+        raise ConfigError(
+            f"the stored samples have {stored} classes, and the data name {len(names)}: {shortened(list(names))}; "
+            "predictions and data must be of one task"
+        )
+    subject = copy.copy(subject)
+    subject.classes = names
+    return subject
 
 
 def _ungrouped(source: Source) -> str:
@@ -201,9 +220,14 @@ def subject_of(
         precision=entry.precision,
         compile=entry.compile,
         channels_last=entry.channels_last,
-        forward=None if entry.window is None else SlidingWindow(tuple(entry.window), entry.window_overlap),
+        forward=_forward(entry),
         fingerprint=entry.fingerprint or own_fingerprint(model),
     )
+
+
+def _forward(entry: SubjectEntry) -> Callable[[Any, Any], Any] | None:
+    window = None if entry.window is None else SlidingWindow(tuple(entry.window), entry.window_overlap)
+    return ReversedAxes(window) if entry.axes == "xyz" else window
 
 
 def own_fingerprint(model: Any) -> str | None:

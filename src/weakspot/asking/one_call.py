@@ -1,12 +1,11 @@
 """One call from a model and data, as Python has them, to the answers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch import Tensor, nn
 
 from weakspot.asking.answers import Answers
@@ -95,10 +94,7 @@ def ask(
     _tell(loaded)
     target = Path(run) if run is not None else _usual_folder(loaded)
     shown = Bar() if progress is True else progress or Logged()
-    with _told_shapes(loaded.data):
-        made, _ = answered(
-            planned, loaded.subject, loaded.data, target, execution=execution, engine=engine, progress=shown
-        )
+    made, _ = answered(planned, loaded.subject, loaded.data, target, execution=execution, engine=engine, progress=shown)
     return Answers.open(made.folder)
 
 
@@ -138,17 +134,6 @@ def _tell(loaded: Loaded) -> None:
     stated = [] if loaded.subject.prepares else unprepared(loaded.subject.model)
     for note in (*stated, *loaded.notes):
         LOGGER.warning("%s", note)
-
-
-@contextmanager
-def _told_shapes(data: Mapping[str, Source]) -> Iterator[None]:
-    """What torch says of inputs that a model cannot take, with the shape that samples have."""
-    try:
-        yield
-    except RuntimeError as error:
-        shapes = {split: tuple(source.read(np.arange(1)).inputs.shape[1:]) for split, source in data.items()}
-        error.add_note(f"samples are {shapes}: channels come first; ArraySource has channels='last' and 'none'")
-        raise
 
 
 def _subject(model: Any, about: Mapping[str, Any]) -> Subject:

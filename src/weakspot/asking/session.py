@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from weakspot.asking.config import Config
+from weakspot.asking.config import Config, SubjectEntry
 from weakspot.asking.loading import Loaded, load, modules_beside, named
 from weakspot.asking.task_check import check_tasks
+from weakspot.asking.volume_checks import check_files
 from weakspot.core.engine import Engine
 from weakspot.core.errors import ConfigError
 from weakspot.core.execution_options import ExecutionOptions
@@ -46,6 +48,8 @@ def prepare(
     planned = with_performance(planned, loaded.subject)
     with named(config, "data"):
         planned.check(loaded.data)
+        if config.execution.on_bad_sample == "stop":
+            check_files(loaded.data, loaded.subject.model)
     return loaded, planned
 
 
@@ -55,8 +59,17 @@ def plan_for(config: Config, folder: Path, probes: Sequence[str]) -> Plan:
     with modules_beside(folder):
         for name, options in config.ask.items():
             with named(config, "ask", name):
-                steps += steps_of(name, options or {})
+                steps += steps_of(name, with_all_members(options or {}, config.subject))
         return Plan.of(steps + steps_for({}, probes))
+
+
+def with_all_members(options: Mapping[str, Any], entry: SubjectEntry) -> Mapping[str, Any]:
+    """Options that sample by members, with as many looks as there are networks or folders, where none are named."""
+    if options.get("sampling") != "members" or "looks" in options:
+        return options
+    weights, folders = entry.weights, entry.arguments.get("folders", ())
+    count = len(weights) if isinstance(weights, list) else 1 if isinstance(folders, str) else len(folders)
+    return {**options, "looks": count} if count else options
 
 
 def answered(

@@ -79,7 +79,7 @@ _TAKES: dict[Kind, frozenset[str]] = {
     "npy": frozenset({"targets", "channels"}),
     "idx": frozenset({"targets"}),
     "nifti": frozenset({"spacing", "orientation", "normalise", "sequences", "cases", "follow_links"}),
-    "function": frozenset({"arguments"}),
+    "function": frozenset({"arguments", "inputs", "targets"}),
 }
 _EVERYWHERE = {"path", "kind", "metadata", "metadata_id", "group"}
 
@@ -167,11 +167,15 @@ def _nifti(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subj
     cases = entry.cases
     if isinstance(cases, str):
         cases = [name for line in read_lines(folder / cases) for name in line.split()]
-    return NiftiFolder(folder / entry.path, cases=cases, follow_links=entry.follow_links, **options)
+    mixed = isinstance(subject.model, StoredSamples)
+    return NiftiFolder(folder / entry.path, cases=cases, follow_links=entry.follow_links, mixed=mixed, **options)
 
 
 def _function(split: str, entry: DataEntry, folder: Path, names: Any, subject: Subject) -> Source:
-    return source_of(called(entry.path, imported(entry.path), entry.arguments), f"{entry.path} gives", names)
+    parts = _given(entry, inputs="inputs", targets="targets")
+    return source_of(
+        called(entry.path, imported(entry.path), entry.arguments), f"{entry.path} gives", names, parts=parts
+    )
 
 
 _READERS: dict[Kind, Callable[[str, DataEntry, Path, Any, Subject], Source]] = {

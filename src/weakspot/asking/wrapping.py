@@ -18,27 +18,37 @@ TARGETS = ("label", "labels", "target", "targets", "y")
 """What they call its target."""
 
 
-def source_of(data: Any, what: str, classes: Sequence[str] | None = None) -> Source:
+def source_of(
+    data: Any, what: str, classes: Sequence[str] | None = None, *, parts: Mapping[str, str] | None = None
+) -> Source:
     """A source as it is; a data set, loader or list of samples; an array or tensor, or a tuple (inputs, targets).
 
     what: begins the message where the data are none of these, as in "test is".
     classes: names of the classes.
+    parts: keys of `inputs` and `targets` in samples that are mappings, where they are said.
     """
+    if parts and not isinstance(data, DataLoader | Dataset | Sequence):
+        raise DataError(f"{what} {_shown(data)}: {next(iter(parts))} is for data sets whose samples are mappings")
     if all(hasattr(data, name) for name in ("ids", "read", "fingerprint")):
         return data  # type: ignore[no-any-return]
     if isinstance(data, DataLoader):
-        return LoaderSource(data, classes=classes, **_parts(data.dataset, collated=data.collate_fn))
+        return LoaderSource(data, classes=classes, **(_said(parts) or _parts(data.dataset, collated=data.collate_fn)))
     if isinstance(data, np.ndarray | Tensor):
         return ArraySource(data)
     if isinstance(data, tuple) and len(data) == 2 and isinstance(data[0], np.ndarray | Tensor):
         return ArraySource(*data)
     map_style = hasattr(data, "__getitem__") and hasattr(data, "__len__")
     if isinstance(data, Dataset) or (map_style and not isinstance(data, Mapping | tuple | str | bytes)):
-        return DatasetSource(data, **{"classes": classes, **_parts(data, classes=classes)})
+        return DatasetSource(data, **{"classes": classes, **(_said(parts) or _parts(data, classes=classes))})
     raise DataError(
         f"{what} {_shown(data)}: expected a torch Dataset or DataLoader, an array or tensor, a tuple (inputs, "
         "targets), or a source with ids, read() and fingerprint()"
     )
+
+
+def _said(parts: Mapping[str, str] | None) -> dict[str, Any]:
+    """The keys that were said; without one for the targets there are none."""
+    return {"inputs": 0, "targets": None, **parts} if parts else {}
 
 
 def _shown(data: Any) -> str:
@@ -60,7 +70,7 @@ def _parts(dataset: Any, *, classes: Sequence[str] | None = None, collated: Any 
         listed = ", ".join(map(repr, sample))
         raise DataError(
             f"samples are mappings with {listed}, and which of these is the input cannot be told: say so with "
-            "weakspot.data.sources.DatasetSource(data, inputs=..., targets=...)"
+            "weakspot.data.sources.DatasetSource(data, inputs=..., targets=...), or by inputs: and targets: in the file"
         )
     named = _label_names(dataset, targets) if classes is None and collated is None else None
     return {"inputs": inputs, "targets": targets, **({"classes": named} if named else {})}

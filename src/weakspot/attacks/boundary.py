@@ -71,23 +71,24 @@ def to_hyperplane(points: Tensor, slopes: Tensor, rise: Tensor, norm: Norm) -> T
     """The smallest change d with slopes · d = rise for which points + d stays within 0 to 1; (samples, values).
 
     Each value moves the way that helps, as far as its bound allows: |d_i| = min(λ, room_i) for L∞, min(λ |w_i|, room_i)
-    for L2. So the rise is Σ a_i min(λ, r_i), which grows with λ in straight pieces whose ends are the sorted r_i. Where
-    the bounds do not allow the rise, every value goes as far as it can.
+    for L2. So the rise is Σ a_i min(λ, r_i), which grows with λ in straight pieces, ever flatter. Newton's steps from
+    λ = 0 never pass the λ that is sought, and end on its piece after few steps, without sorting the r_i. Where the
+    bounds do not allow the rise, every value goes as far as it can.
     """
     way = slopes * rise.sign()[:, None]
     room = torch.where(way > 0, 1 - points, points)
     strength = way.abs()
     weights, reach = (strength, room) if norm == "linf" else (strength.square(), room / strength.clamp(min=_SMALL))
-    ordered, order = reach.sort(1)
-    weights = weights.gather(1, order)
-    used = (weights * ordered).cumsum(1)
-    free = weights.flip(1).cumsum(1).flip(1)  # of this value and all with more room
-    total = used + ordered * (free - weights)
-    wanted = rise.abs()[:, None]
-    piece = (total < wanted).sum(1, keepdim=True)
-    at = piece.clamp(max=points.shape[1] - 1)
-    before = (used - weights * ordered).gather(1, at)
-    along = (wanted - before) / free.gather(1, at).clamp(min=_SMALL)
-    along = torch.where(piece < points.shape[1], along, torch.inf)
+    wanted, most = rise.abs(), weights * reach
+    held = reach <= 0
+    count = held.sum(1)
+    while True:
+        free = weights.masked_fill(held, 0).sum(1)
+        left = wanted - most.masked_fill(~held, 0).sum(1)
+        along = torch.where(free > 0, left / free.clamp(min=_SMALL), torch.inf)[:, None]
+        held = reach <= along
+        before, count = count, held.sum(1)
+        if torch.equal(before, count):
+            break
     moved = torch.minimum(along, reach)
     return way.sign() * (moved if norm == "linf" else torch.minimum(moved * strength, room))

@@ -1,6 +1,6 @@
 """What each Finding of this room holds: torch-free declarations."""
 
-from weakspot.core.figures import Bars, Curves, Matrix
+from weakspot.core.figures import Bars, Curves
 from weakspot.core.outputs import (
     Advice,
     ArraySpec,
@@ -27,7 +27,9 @@ _CHOSEN_IMAGES = {
 
 ERRORS = Outputs(
     summary={
-        "errors": count("error-inducing images: those that the model predicts incorrectly", better="lower"),
+        "errors": count(
+            "error-inducing images: those that the model predicts incorrectly", better="lower", counts="not correct"
+        ),
         "error_share": share(
             "share of the images that the model predicts incorrectly", better="lower", mean_of="not correct"
         ),
@@ -40,10 +42,17 @@ ERRORS = Outputs(
     columns={
         "id": sample_id(),
         "correct": correct(),
-        "kind": text("what was predicted in place of what, or the worst number or keypoint; empty where correct"),
+        "kind": text(
+            "what was predicted in place of what, in the most positions of a segmentation, or the worst number or "
+            "keypoint; empty where correct"
+        ),
         "target": target("the label, by name", optional=True),
         "prediction": prediction("the model's prediction, by name", optional=True),
-        "error": number("error of the worst number or keypoint", better="lower", optional=True),
+        "error": number(
+            "error of the worst number or keypoint, or 1 − the mean IoU of a segmentation",
+            better="lower",
+            optional=True,
+        ),
         "metadata.*": text("what came with the data", role="metadata", optional=True),
     },
     arrays={
@@ -85,6 +94,7 @@ ROOT_CAUSES = Outputs(
         "layers": count("layers that would have been compared", optional=True),
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
         "agreement_near_chance": number(
             "Cohen's kappa of labels and predictions, where it is too low for causes to be sought", optional=True
         ),
@@ -140,9 +150,6 @@ ROOT_CAUSES = Outputs(
             "trait_typical": ArraySpec("mean, or most frequent category", ("clusters", "parameters")),
             "trait_chance": ArraySpec("p-value of the reduction", ("clusters", "parameters")),
             "trait_shared": ArraySpec("whether the images share it", ("clusters", "parameters")),
-            "trait_shared_reduction": ArraySpec(
-                "the reduction where the images share it beyond chance, else not a number", ("clusters", "parameters")
-            ),
         }
     ),
     pictures="images of each cluster, the medoid first, and the mean heat map over the mean image",
@@ -165,17 +172,9 @@ ROOT_CAUSES = Outputs(
             log_x=True,
             caption="Score over the number of clusters, by layer. The number is chosen where the curve bends.",
         ),
-        Matrix(
-            values="trait_shared_reduction",
-            columns="parameter_names",
-            row_text="cluster {}",
-            clip=True,
-            format="hundredths",
-            caption="What members of a cluster share beyond chance: how much less a parameter varies among them than "
-            "over all inputs, in percent. Empty: no less than chance makes it.",
-        ),
     ),
     headlines=(
+        Headline("Do not rely on these heat maps: {relevance_problem}.", further=True),
         Headline(
             "The model agrees with the labels hardly better than chance (kappa {agreement_near_chance}). The "
             "{clusters} clusters of similar heat maps say nothing of causes.",
@@ -248,11 +247,14 @@ LABELS = Outputs(
     summary={
         "labelled": count("images of the unsafe set that have a label"),
         "missing": count("images of the unsafe set that have no label yet"),
+        "unusable": count(
+            "images that were looked at and cannot be labelled; nothing is trained on them", optional=True
+        ),
         "earlier": count("labelled images that are no longer in the unsafe set; they are kept", optional=True),
     },
     columns={
         "id": sample_id(),
         "cluster": number("root-cause cluster; 0 for images no longer in the unsafe set", role="code"),
-        "label": target("the label; empty where there is none yet"),
+        "label": target('the label, "unusable" where none can be given; empty where there is none yet'),
     },
 )

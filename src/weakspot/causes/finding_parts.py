@@ -9,6 +9,7 @@ from weakspot.causes.analysis import LEFT_OUT, ErrorImages, RootCauseStudy
 from weakspot.causes.blank_layers import listed
 from weakspot.causes.cluster_pictures import SHOWN, cluster_picture
 from weakspot.causes.clusters import ALONE
+from weakspot.causes.common_traits import common_traits
 from weakspot.causes.error_probes import kinds_text
 from weakspot.causes.traits import LEAST, SharedTraits, border_text, shared_traits, traits_text
 from weakspot.core.finding import Estimate, Picture
@@ -39,13 +40,15 @@ def traits_of(images: ErrorImages, study: RootCauseStudy, *, seed: int = 0) -> S
 
 
 def shared_words(images: ErrorImages, study: RootCauseStudy, traits: SharedTraits | None) -> list[str]:
-    """What the images of each cluster share, in a line of words: parameters, and the two classes they lie between."""
+    """What the images of each cluster share, or most of them have, and the two classes they lie between, in words."""
     lines = []
+    known = [] if images.places is None else [images.places[each.members] for each in study.clusters]
+    common = common_traits(images.parameters, known)
     for number, cluster in enumerate(study.clusters):
         border = border_text(images.kinds[cluster.members].tolist())
         parameters = ""
-        if traits is not None and images.places is not None:
-            parameters = traits_text(traits, number, images.places[cluster.members])
+        if traits is not None:
+            parameters = traits_text(traits, number, known[number], common[number])
         lines.append("; ".join(filter(None, [parameters, border])))
     return lines
 

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,19 +12,20 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from weakspot.causes.distances import HeatMapRows, let_go
-from weakspot.causes.error_probes import NUMERIC
 from weakspot.causes.sketches import sketch_error, sketched, worth_sketching
 from weakspot.core.errors import DataError
-from weakspot.core.needs import RelevanceRequest
+from weakspot.core.needs import Attributed, RelevanceRequest
 from weakspot.core.rows import RowTable
 from weakspot.core.tasks import output_errors
 from weakspot.relevance import GradientTimesInput, Method, epsilon_plus, hudd
 from weakspot.relevance.need import LayerRelevance
+from weakspot.relevance.starts import Start
 
 Precision = Literal["auto", "float32", "float16"]
 METHODS: dict[str, Callable[[], Method]] = {
     "hudd": hudd,
     "epsilon_plus": epsilon_plus,
+    "epsilon_plus_redistributed": partial(epsilon_plus, bias="redistributed"),
     "gradient": GradientTimesInput,
 }
 SMALL = 1 << 14
@@ -59,17 +61,37 @@ class WorstOutput:
 
 
 @dataclass(frozen=True)
-class ErrorRelevance(LayerRelevance):
-    """Relevance for the incorrect prediction: the winning class or label, the worst number, the worst keypoint."""
+class WrongPositions:
+    """The predicted class at each position of a segmentation that is predicted incorrectly."""
 
-    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
+    targets: Tensor
+
+    def weights(self, outputs: Tensor) -> Tensor:
+        """1 for these outputs, else 0, in the shape of the outputs."""
+        predicted = outputs.argmax(1, keepdim=True)
+        wrong = (predicted != self.targets[:, None]).to(outputs)
+        return torch.zeros_like(outputs).scatter_(1, predicted, wrong)
+
+
+STARTS: dict[str, Callable[[Tensor], Start]] = {
+    "regression": WorstOutput,
+    "keypoints": WorstKeypoint,
+    "segmentation": WrongPositions,
+}
+"""What is explained of tasks whose predictions are incorrect where their error is large."""
+
+
+@dataclass(frozen=True)
+class ErrorRelevance(LayerRelevance):
+    """Relevance for the incorrect prediction: the winning class or label, the worst number, the wrong positions."""
+
+    def attribute(self, request: RelevanceRequest) -> Attributed:
         """One forward pass under observation, and one backward pass from the incorrect prediction."""
         explained = self
-        if self.start is None and request.task in NUMERIC:
+        if self.start is None and request.task in STARTS:
             if request.targets is None:
-                raise DataError("which number is worst cannot be known without targets: add them to the data")
-            worst = WorstKeypoint if request.task == "keypoints" else WorstOutput
-            explained = replace(self, start=worst(request.targets))
+                raise DataError("what is predicted worst cannot be known without targets: add them to the data")
+            explained = replace(self, start=STARTS[request.task](request.targets))
         return super(ErrorRelevance, explained).attribute(request)
 
 

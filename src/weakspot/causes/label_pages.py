@@ -10,11 +10,20 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Body, FastAPI, Path
+from fastapi import APIRouter, Body, FastAPI, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from weakspot.causes.labelling import UNSAFE, LabelFormat, LabelsDiffer, RunLabels, keep_labels, labels_csv, labels_in
+from weakspot.causes.labelling import (
+    PLAN,
+    UNSAFE,
+    LabelFormat,
+    LabelsDiffer,
+    RunLabels,
+    keep_labels,
+    labels_csv,
+    labels_in,
+)
 from weakspot.core.errors import DataError, RunError, WeakspotError
 from weakspot.core.finding import Finding
 from weakspot.data.names import shown
@@ -26,6 +35,7 @@ from weakspot.viewer.responses import NO_STORE, CsvFile, Png, as_json, finite, p
 
 CAUSES = "causes.root_causes"
 _COLUMNS = {"id": str, "cluster": int, "distance": float, "prediction": str}
+_OF_PLAN = {name: _COLUMNS[name] for name in ("id", "prediction")}
 
 
 @asynccontextmanager
@@ -46,6 +56,9 @@ Number = Annotated[int, Path(ge=0, description="Which of the images to label, fr
 Texts = Annotated[dict[str, Annotated[str, Field(max_length=10_000)] | None], Field(max_length=100_000)]
 
 
+Of = Annotated[str, Query(max_length=200, description="The Finding that names the images; by default the first.")]
+
+
 class LabelChange(BaseModel):
     """Labels by the images' ids, null to remove one; `before`: those that the page shows, if it is to be checked."""
 
@@ -55,7 +68,7 @@ class LabelChange(BaseModel):
 
 @dataclass(frozen=True)
 class Wanted:
-    """The images that are to be labelled, as the Finding of the unsafe set has them."""
+    """The images that are to be labelled, as the Finding of the unsafe set, or a plan of few labels, has them."""
 
     unsafe: Finding
     label_format: LabelFormat
@@ -64,18 +77,20 @@ class Wanted:
 
     @classmethod
     def of(cls, unsafe: Finding) -> "Wanted":
-        """From the Finding of `UnsafeSet`; a damaged one is refused."""
+        """From the Finding of `UnsafeSet` or `LabelPlan`, which knows no clusters; a damaged one is refused."""
         try:
             label_format = LabelFormat.of_finding(unsafe)
         except (TypeError, ValueError) as error:
             raise RunError(f"{unsafe.name} is damaged: {error}; choose the images again") from error
-        rows, pictures = rows_in(unsafe, *_COLUMNS), unsafe.arrays.get("thumbnails")
-        odd = [name for name, kind in _COLUMNS.items() if not all(isinstance(row[name], kind) for row in rows)]
+        kinds = _OF_PLAN if _is_plan(unsafe.name) else _COLUMNS
+        rows, pictures = rows_in(unsafe, *kinds), unsafe.arrays.get("thumbnails")
+        odd = [name for name, kind in kinds.items() if not all(isinstance(row[name], kind) for row in rows)]
         if odd:
             raise RunError(
                 f"{unsafe.name} is damaged: its column {odd[0]} holds something else; choose the images again"
             )
-        columns = {name: [row[name] for row in rows] for name in _COLUMNS}
+        columns: dict[str, list[Any]] = {"cluster": [0] * len(rows), "distance": [np.nan] * len(rows)}
+        columns |= {name: [row[name] for row in rows] for name in kinds}
         if pictures is not None and not (is_pictures(pictures) and len(pictures) == len(rows)):
             raise RunError(f"{unsafe.name} is damaged: its pictures do not fit its table; choose the images again")
         return cls(unsafe, label_format, columns, pictures)
@@ -98,7 +113,7 @@ class Wanted:
 
     def _label(self, name: str, label: str | None, ids: set[str]) -> str | None:
         if name not in ids:
-            raise NotThereError(f"{shown(name)[:80]!r} is not an image of the unsafe set: reload the page")
+            raise NotThereError(f"{shown(name)[:80]!r} is not an image to label: reload the page")
         if label is None or not label.strip():
             return None
         try:
@@ -107,9 +122,22 @@ class Wanted:
             raise DataError(str(error)) from error
 
 
-def wanted(run: RunReader) -> Wanted:
-    """What a Run wants to have labelled."""
-    return run.kept("labels wanted", lambda: Wanted.of(run.finding(UNSAFE)))
+def _is_plan(name: str) -> bool:
+    return name.partition("-")[0] == PLAN  # a plan of another split than the usual one says so in its name
+
+
+def lists(run: RunReader) -> list[str]:
+    """The Findings that name images to label: the unsafe set, then plans of few labels."""
+    return [name for name in run.names() if name == UNSAFE] + [name for name in run.names() if _is_plan(name)]
+
+
+def wanted(run: RunReader, of: str = "") -> Wanted:
+    """What a Run wants to have labelled: the list that is named, or the first."""
+    there = lists(run)
+    if of and of not in there:
+        raise NotThereError(f"{shown(of)[:80]!r} names no images to label: there is {', '.join(there) or 'nothing'}")
+    name = of or next(iter(there), UNSAFE)
+    return run.kept(("labels wanted", name), lambda: Wanted.of(run.finding(name)))
 
 
 def labels_of(run: RunReader) -> RunLabels:
@@ -118,9 +146,10 @@ def labels_of(run: RunReader) -> RunLabels:
 
 
 @router.get("", summary="The images to label, with the labels that they have; not what the model thinks of them.")
-def images(run: Chosen) -> Response:
+def images(run: Chosen, of: Of = "") -> Response:
     """Columns `id, cluster, distance, label` of the images, and what a label may be."""
-    unsafe_set, labels = wanted(run), labels_of(run).by_id()
+    unsafe_set, labels = wanted(run, of), labels_of(run).by_id()
+    plan = _is_plan(unsafe_set.unsafe.name)
     ids = unsafe_set.columns["id"]
     return as_json(
         {
@@ -129,7 +158,9 @@ def images(run: Chosen) -> Response:
             "outputs": unsafe_set.label_format.outputs,
             "pictures": unsafe_set.pictures is not None,
             "version": unsafe_set.version,
-            "causes": CAUSES in run.names(),
+            "causes": CAUSES in run.names() and not plan,
+            "plan": plan,
+            "lists": lists(run),
             "images": {
                 "id": ids,
                 "cluster": unsafe_set.columns["cluster"],
@@ -141,27 +172,27 @@ def images(run: Chosen) -> Response:
 
 
 @router.get("/prediction/{number}", summary="What the model predicts for an image.")
-def prediction(run: Chosen, number: Number) -> Response:
+def prediction(run: Chosen, number: Number, of: Of = "") -> Response:
     """One image at a time, so that only those who ask for it see it."""
-    unsafe_set = wanted(run)
+    unsafe_set = wanted(run, of)
     return as_json({"prediction": unsafe_set.columns["prediction"][unsafe_set.index(number)]})
 
 
 @router.get("/picture/{number}", response_class=Png, summary="An image to label, as PNG.")
-def small_picture(run: Chosen, number: Number, v: Version = "") -> Response:
-    """An image as small as the unsafe set keeps it."""
-    unsafe_set = wanted(run)
+def small_picture(run: Chosen, number: Number, v: Version = "", of: Of = "") -> Response:
+    """An image as small as the Finding keeps it."""
+    unsafe_set = wanted(run, of)
     if unsafe_set.pictures is None:
-        raise NotThereError("the unsafe set was chosen without pictures: choose it again with thumbnail above 0")
+        raise NotThereError("the images were chosen without pictures: choose them again with thumbnail above 0")
     return picture(
         quick_png(np.asarray(unsafe_set.pictures[unsafe_set.index(number)])), versioned=v == unsafe_set.version
     )
 
 
 @router.put("", summary="Set or remove labels.")
-def give(run: Chosen, body: LabelChange) -> Response:
+def give(run: Chosen, body: LabelChange, of: Of = "") -> Response:
     """The labels afterwards and before; nothing is set where `before` differs from them."""
-    unsafe_set = wanted(run)
+    unsafe_set = wanted(run, of)
     labels = unsafe_set.checked(body.labels)
     expected = None if body.before is None else unsafe_set.checked(body.before)
     try:
@@ -173,16 +204,16 @@ def give(run: Chosen, body: LabelChange) -> Response:
 
 @router.post("/import", summary="Read labels from a CSV file with the columns id and label.")
 def read_file(
-    run: Chosen, content: Annotated[bytes, Body(media_type="text/csv")], name: str = "labels.csv"
+    run: Chosen, content: Annotated[bytes, Body(media_type="text/csv")], name: str = "labels.csv", of: Of = ""
 ) -> Response:
     """As `weakspot causes label --import`: nothing is set where anything in the file is wrong."""
-    labels = labels_in(wanted(run).unsafe, content, shown(name)[:80])
+    labels = labels_in(wanted(run, of).unsafe, content, shown(name)[:80])
     return as_json({"labels": labels, "before": labels_of(run).change(dict(labels)) if labels else {}})
 
 
 @router.get("/export.csv", response_class=CsvFile, summary="The images with their labels as a CSV file.")
-def written_file(run: Chosen) -> Response:
+def written_file(run: Chosen, of: Of = "") -> Response:
     """As `weakspot causes label --export`."""
-    text = labels_csv(wanted(run).unsafe, labels_of(run).by_id())
+    text = labels_csv(wanted(run, of).unsafe, labels_of(run).by_id())
     headers = {"Content-Disposition": 'attachment; filename="labels.csv"', **NO_STORE}
     return Response(text, headers=headers, media_type="text/csv; charset=utf-8")

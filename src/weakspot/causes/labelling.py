@@ -20,6 +20,7 @@ from weakspot.core.files import write_text
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.guarded_open import read_plain
 from weakspot.core.options import nearest
+from weakspot.core.outputs import UNUSABLE
 from weakspot.core.run import Run
 from weakspot.data.names import shown
 from weakspot.data.tables import MOST_BYTES, Table, csv_table
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 UNSAFE = "causes.unsafe"
 LABELS = "causes.labels"
+PLAN = "classes.label_plan"
+"""Another list of inputs to label: by these labels the accuracy on all inputs is estimated."""
 COLUMNS = ("id", "cluster", "distance", "label")
 NO_CLUSTER = 0
 """Of an image that was labelled and is in the unsafe set no more."""
@@ -44,6 +47,8 @@ class LabelFormat:
     task: str
     classes: tuple[str, ...]
     outputs: int
+    unusable: bool = True
+    """Whether an image may be left out as unusable: not of a plan, as an accuracy is about all of its inputs."""
 
     @classmethod
     def of_finding(cls, unsafe: Finding) -> "LabelFormat":
@@ -51,16 +56,21 @@ class LabelFormat:
         arrays = unsafe.arrays
         if "task" not in arrays:
             raise RunError(f"{unsafe.name} chooses no images to label: give the Finding of UnsafeSet")
-        return cls(str(arrays["task"]), tuple(np.asarray(arrays["classes"]).tolist()), int(arrays["outputs"]))
+        classes = tuple(np.asarray(arrays["classes"]).tolist())
+        return cls(str(arrays["task"]), classes, int(arrays["outputs"]), not unsafe.name.startswith(PLAN))
 
     def read(self, text: str) -> str:
-        """The label in the form that is kept; a `ValueError` says why it is none.
+        """The label in the form that is kept, as `UNUSABLE` always is; a `ValueError` says why it is none.
 
         >>> LabelFormat("classification", ("cat", "dog"), 2).read("1")
         'dog'
         >>> LabelFormat("keypoints", (), 2).read("1.5; 2")
         '1.5 2.0'
         """
+        if text == UNUSABLE and text not in self.classes:
+            if self.unusable:
+                return text
+            raise ValueError("an accuracy is about all inputs of its plan: label each, or take it out of the data")
         if self.task == "classification":
             return self._class(text)
         if self.task == "multilabel":
@@ -102,14 +112,14 @@ def export_labels(unsafe: Finding, path: str | Path, *, labels: Finding | None =
 
 
 def labels_csv(unsafe: Finding, labels: Mapping[str, str]) -> str:
-    """What `export_labels` writes; labels by id."""
+    """What `export_labels` writes; labels by id. Of a plan, without clusters, `id, label` alone."""
     LabelFormat.of_finding(unsafe)
-    text = io.StringIO()
+    text, table = io.StringIO(), table_in(unsafe)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in table_in(unsafe).to_pylist():
-        label = labels.get(row["id"], "")
-        writer.writerow([csv_cell(row["id"]), row["cluster"], f"{row['distance']:.6g}", csv_cell(label)])
+    writer.writerow(COLUMNS if "cluster" in table.column_names else COLUMNS[::3])
+    for row in table.to_pylist():
+        where = [row["cluster"], f"{row['distance']:.6g}"] if "cluster" in row else []
+        writer.writerow([csv_cell(row["id"]), *where, csv_cell(labels.get(row["id"], ""))])
     return "\ufeff" + text.getvalue()  # by the mark at its beginning spreadsheets know UTF-8
 
 
@@ -136,8 +146,15 @@ def keep_labels(run: Run) -> Finding:
 
 
 def current_labels(run: Run) -> Finding:
-    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them."""
-    return labels_finding(run[UNSAFE], RunLabels(run).by_id())
+    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them.
+
+    Labels of a plan that estimates the accuracy are none of these.
+    """
+    planned = [run[name] for name in run.names() if name.partition("-")[0] == PLAN]
+    others = {name for plan in planned for name in table_in(plan)["id"].to_pylist()}
+    others -= set(table_in(run[UNSAFE])["id"].to_pylist())
+    given = RunLabels(run).by_id()
+    return labels_finding(run[UNSAFE], {name: label for name, label in given.items() if name not in others})
 
 
 class RunLabels:
@@ -201,10 +218,14 @@ def labels_finding(unsafe: Finding, labels: Mapping[str, str]) -> Finding:
     clusters: dict[str, int] = dict(zip(chosen["id"].to_pylist(), chosen["cluster"].to_pylist(), strict=True))
     earlier = sorted(set(labels) - set(clusters))
     missing = sum(name not in labels for name in clusters)
+    named = UNUSABLE in LabelFormat.of_finding(unsafe).classes
+    unusable = 0 if named else sum(labels.get(name) == UNUSABLE for name in clusters)
     summary = {
         "labelled": Estimate(len(clusters) - missing, about="images of the unsafe set that have a label"),
         "missing": Estimate(missing, about="images of the unsafe set that have none yet"),
     }
+    if unusable:
+        summary["unusable"] = Estimate(unusable, about="images of the unsafe set that cannot be labelled")
     if earlier:
         summary["earlier"] = Estimate(len(earlier), about="labelled images that are in the unsafe set no more; kept")
     return Finding(
@@ -273,7 +294,7 @@ def labels_in(unsafe: Finding, content: bytes, path: str) -> dict[str, str]:
 
 def _trouble(name: str, id_of: Mapping[str, str], seen: set[str | None]) -> str | None:
     if name not in id_of:
-        return f"{shown(name)!r} is not an image of the unsafe set{_meant(name, id_of)}"
+        return f"{shown(name)!r} is not an image to label{_meant(name, id_of)}"
     return f"{shown(name)!r} is in the file twice" if id_of[name] in seen else None
 
 

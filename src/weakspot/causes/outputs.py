@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from weakspot.causes.finding_outputs import ERRORS, LABELS, ROOT_CAUSES, UNSAFE
+from weakspot.causes.slice_groups import cause_groups
 from weakspot.causes.slice_outputs import ERROR_SLICES
+from weakspot.causes.slice_pictures import slice_pictures
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, number, roughly
@@ -67,13 +69,21 @@ ROOM = Room(
         "causes.retraining": RETRAINING,
     },
     worst=worst,
+    pictures=slice_pictures,
+    groups={"causes.error_slices": cause_groups},
     pages=(
         ViewerPage(
-            "clusters",
+            "causes",
             "Root causes",
+            "What errors have in common: rules, ranked, with wrong images beside correct ones like them.",
+            ("causes.error_slices",),
+        ),
+        ViewerPage(
+            "clusters",
+            "Error clusters",
             "Errors with similar heat maps: what do they share?",
             ("causes.root_causes",),
         ),
-        ViewerPage("label", "Label", "Images to label next, cluster by cluster.", ("causes.unsafe",)),
+        ViewerPage("label", "Label", "Images to label next.", ("causes.unsafe", "classes.label_plan")),
     ),
 )

@@ -39,10 +39,12 @@ from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
+from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
 from weakspot.data.metadata_rows import PREFIX
 from weakspot.data.thumbnails import thumbnails
+from weakspot.relevance.soundness import problem_of, unsound_samples
 from weakspot.slices import chance_corrected_agreement
 
 Keep = Literal["best", "all", "none"]
@@ -59,7 +61,8 @@ class RootCauses(Probe):
 
     errors: the Finding of `Errors`: which images are predicted incorrectly.
     layers: whose heat maps to compare: "all" convolutions and linears, "penultimate", names or patterns.
-    method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "gradient", activation × gradient.
+    method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "epsilon_plus_redistributed", where
+        biases absorb nothing, for deep networks; "gradient", activation × gradient.
     positions: sum the relevance of neighbouring positions until a map has at most so many a side; by default none.
     unit_length: divide each map by its length: where relevance lies is compared, not how much of it there is.
     sketch: maps of more than twice so many values are kept as sketches, a seeded random projection to so many values
@@ -82,7 +85,6 @@ class RootCauses(Probe):
     seed: of the resampling, and of the draws that say what is chance.
     """
 
-    tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ROOT_CAUSES
     by_group = ("explained_clusters", "reduced_clusters")  # shares of clusters
 
@@ -109,6 +111,8 @@ class RootCauses(Probe):
     seed: int = 0
 
     heat_maps = Rows()
+    unsound = Sum()
+    """Images explained, and of these the ones whose relevance is absorbed, and whose diverges."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -159,6 +163,8 @@ class RootCauses(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep the heat maps of all layers, and a small picture of the image and of what its pixels contributed."""
         relevance = seen.relevance(self.attribution)
+        if seen.relevance_start is not None:
+            self.unsound = self.unsound + unsound_samples(relevance.values(), seen.relevance_start)
         columns = columns_of(
             relevance, self.precision, self.positions, unit_length=self.unit_length, sketch=self.sketch
         )
@@ -180,7 +186,8 @@ class RootCauses(Probe):
         study = study_root_causes(images, self.recipe, layer=self.layer, replicates=self.replicates, seed=self.seed)
         kept = self._kept(images, study.best)
         parts = finding_parts(kept, study, stable=self.stable, pictures=self.pictures, seed=self.seed)
-        return self.finding(**{**parts, "summary": {**parts["summary"], **self._near_chance()}})
+        noted = {**self._near_chance(), **problem_of(self.unsound)}
+        return self.finding(**{**parts, "summary": {**parts["summary"], **noted}})
 
     def _near_chance(self) -> dict[str, Estimate]:
         """Cohen's kappa, where the model answers hardly better than chance: then errors are the rule."""

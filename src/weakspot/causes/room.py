@@ -24,7 +24,7 @@ BY_HEAT_MAPS = "heat maps"
 def steps(options: Mapping[str, Any]) -> list[Step]:
     """The error-inducing images, the rules that hold for unusually many of them, and their clusters by heat maps.
 
-    threshold, quantile: which numbers or keypoints are incorrect, as in `Errors`.
+    threshold, quantile: which numbers, keypoints or segmentations are incorrect, as in `Errors`.
     slices: the options of `ErrorSlices`; `angles` holds for both. False leaves the rules out. `sources` are all, also
         heat maps, since clusters need these as well.
     select: choose images to label. `from`: the split to choose from, by default "pool"; `budget`: how many; `by`: by

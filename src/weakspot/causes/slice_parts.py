@@ -56,10 +56,19 @@ def sentence(images: ExaminedImages, one: ErrorSlice) -> str:
     share = f"explains {number(round(one.explained))} of all {counted(int(images.wrong.sum()), 'error')}"
     told = f"{one.rule.text}: {rates}; {share}"
     if one.kind != "features":
-        return told
+        return told + _noted(images, one)
     named = contrast_text(images, one.members & images.wrong)
     apart = f"its errors are, unlike correct images of the same classes: {named}" if named else "no trait names it"
     return f"{told}; {apart}"
+
+
+def _noted(images: ExaminedImages, one: ErrorSlice) -> str:
+    """Of a rule on what was measured of the images alone: what the metadata say of its errors, where they do."""
+    sources = {trait.name: trait.source for trait in images.table.traits}
+    if any(sources.get(each.trait) != "image" for each in one.rule.conditions):
+        return ""
+    noted = contrast_text(images, one.members & images.wrong, ("metadata",), most=1)
+    return f"; in the metadata its errors have {noted}" if noted else ""
 
 
 def _rate_text(rate: ErrorRate) -> str:
@@ -133,13 +142,19 @@ def _row(images: ExaminedImages, one: ErrorSlice, places: NDArray[np.float64]) -
     }
 
 
-def contrast_text(images: ExaminedImages, errors: NDArray[np.bool_]) -> str:
+def contrast_text(
+    images: ExaminedImages,
+    errors: NDArray[np.bool_],
+    sources: Sequence[str] = ("metadata", "image"),
+    *,
+    most: int = _NAMED,
+) -> str:
     """In what these errors differ from correct images of the same classes: the clearest traits, in words."""
-    traits = [trait for trait in images.table.traits if trait.source in ("metadata", "image")]
+    traits = [trait for trait in images.table.traits if trait.source in sources]
     alike = ~images.wrong
     if images.labels is not None:
         alike &= np.isin(images.labels, images.labels[errors])
-    return "; ".join(each.text for each in contrasts(traits, errors, alike)[:_NAMED])
+    return "; ".join(each.text for each in contrasts(traits, errors, alike)[:most])
 
 
 def examples(

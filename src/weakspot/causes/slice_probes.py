@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weakspot.causes.error_probes import (
-    NUMERIC,
+    BY_SIZE,
     error_kinds,
     error_threshold,
     named_predictions,
@@ -55,8 +55,8 @@ class ErrorSlices(Probe):
     rules. Those that do not pass are suspicions. What the rules leave is searched for predicted classes with many
     errors: confusions. Errors whose neighbours carry the predicted label are listed apart.
 
-    threshold: error above which a number or keypoint is incorrect; by default the quantile decides.
-    quantile: of all errors in these data, above which a number or keypoint is incorrect: 0.9 takes the worst tenth.
+    threshold: error above which a number, keypoint or segmentation is incorrect; by default the quantile decides.
+    quantile: of all errors in these data, above which one is incorrect: 0.9 takes the worst tenth.
     angles: columns of the metadata that are angles in degrees, where 359 is near 1.
     ignore: columns of the metadata that no rule may name.
     group: column of the metadata with equal values for images that belong together, such as a film or a patient; by
@@ -71,7 +71,6 @@ class ErrorSlices(Probe):
     seed: of the halves.
     """
 
-    tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = ERROR_SLICES
     by_group = ("low", "high", "elsewhere_low", "elsewhere_high")
 
@@ -115,8 +114,8 @@ class ErrorSlices(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep each prediction, the metadata, and what is measured of the image."""
         columns: dict[str, Any] = prediction_columns(seen, self.setting)
-        if self.setting.task in NUMERIC:
-            del columns["prediction"], columns["target"]
+        if self.setting.task in BY_SIZE:
+            columns = {name: values for name, values in columns.items() if name not in ("prediction", "target")}
         self.images.append(seen.ids, **columns, **self.wish.columns(seen, self.setting))
 
     def finish(self) -> Finding:
@@ -130,6 +129,8 @@ class ErrorSlices(Probe):
         data = SliceData(images.wrong, images.found_on, images.labels, groups, aside, images.views)
         slices = [] if near_chance else ranked_slices(self._searched(images.table.traits), data, self.search)
         summary = slice_summary(images, slices)
+        if self.setting.task in NUMERIC and self.threshold is None:
+            summary["set_share"] = Estimate(1 - self.quantile)
         if agreement is not None:
             summary["agreement"] = Estimate(agreement)
         if near_chance:
@@ -146,7 +147,7 @@ class ErrorSlices(Probe):
         ids = np.asarray(rows.ids, dtype=np.str_)[order]
         metadata = {name: column[order] for name, column in without_prefix(metadata_columns(rows)).items()}
         named: dict[str, NDArray[np.str_]] = {}
-        if self.setting.task in NUMERIC:
+        if self.setting.task in BY_SIZE:
             wrong = rows["error"] > error_threshold(rows["error"], threshold=self.threshold, quantile=self.quantile)
         else:
             wrong = ~np.asarray(rows["correct"])

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from weakspot.causes.error_probes import NUMERIC
+from weakspot.causes.error_probes import BY_SIZE
 from weakspot.causes.heat_maps import of_unit_length
 from weakspot.causes.sketches import sketched, worth_sketching
 from weakspot.core.errors import ConfigError, DataError
@@ -22,7 +22,7 @@ from weakspot.core.rows import RowTable
 from weakspot.core.taps import Tap
 from weakspot.data.image_measures import image_measures, measurable
 from weakspot.data.metadata_rows import metadata_rows
-from weakspot.relevance import hudd
+from weakspot.relevance import Winners, hudd
 from weakspot.relevance.need import LayerRelevance
 from weakspot.slices import View
 
@@ -70,7 +70,8 @@ class SliceWish:
     def attribution(self, setting: Setting) -> LayerRelevance | None:
         """The heat map of the prediction, where it is asked for and there is a layer to take it of."""
         layer = heat_layer(setting.layers) if "heat maps" in self.sources else None
-        return None if layer is None else LayerRelevance(Tap((layer,), side="input"), method=hudd())
+        start = Winners() if setting.task == "segmentation" else None
+        return None if layer is None else LayerRelevance(Tap((layer,), side="input"), method=hudd(), start=start)
 
     def needs(self, setting: Setting) -> Needs:
         """The outputs, and of a model that can be looked into its features, statistics and heat maps."""
@@ -160,7 +161,7 @@ def heat_view(relevance: Tensor) -> Tensor:
 
 def _outputs(seen: Observation, setting: Setting) -> Tensor:
     """Probabilities, or what the model gives where there are none."""
-    known = setting.task not in NUMERIC and setting.scores is not None
+    known = setting.task not in BY_SIZE and setting.scores is not None
     values = (seen.probabilities if known else seen.outputs).float().flatten(1)
     return _some(torch.nan_to_num(values))
 

@@ -4,7 +4,7 @@ After the first research question of HUDD (Fahmy et al. 2021), with a guard agai
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +84,6 @@ class SharedTraits:
             "trait_typical": self.typical,
             "trait_chance": self.chance,
             "trait_shared": self.shared,
-            "trait_shared_reduction": np.where(self.shared, self.reduction, np.nan),
         }
 
 
@@ -166,11 +165,18 @@ def typical_value(values: np.ndarray, kind: Kind) -> float:
     return float(measured.mean())
 
 
-def traits_text(traits: SharedTraits, cluster: int, members: np.ndarray) -> str:
-    """What the images of a cluster share, in words, the most reduced parameters first."""
+def traits_text(
+    traits: SharedTraits, cluster: int, members: np.ndarray, common: Mapping[int, str] | None = None
+) -> str:
+    """What the images of a cluster share, in words, the most reduced parameters first.
+
+    common: what most of them have and few others, in words, by the number of the parameter; named after those.
+    """
     order = np.argsort(-traits.reduction[cluster], kind="stable")
     shared = [number for number in order.tolist() if traits.shared[cluster, number]]
-    return "; ".join(_trait_text(traits.parameters, number, members) for number in shared[:_MOST_NAMED])
+    texts = [_trait_text(traits.parameters, number, members) for number in shared]
+    texts += [text for number, text in (common or {}).items() if number not in shared]
+    return "; ".join(texts[:_MOST_NAMED])
 
 
 def _trait_text(parameters: Parameters, number: int, members: np.ndarray) -> str:

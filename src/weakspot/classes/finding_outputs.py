@@ -31,6 +31,7 @@ def _ranking(what: str, prefix: str = "") -> dict[str, ValueSpec]:
         "top_precision": share("precision of the top 1 % of the pairs", better="higher"),
         "correlation": number(f"Spearman's correlation of score and true {what}", better="higher"),
         "gain": number("area under the cost-effectiveness curve, relative to random order", better="higher"),
+        "order": text(f"how the order of the pairs does at true {what}, where it is worse than a random one"),
         "shortfall": number("share of the best possible area that is missing", better="lower"),
     }
     return optional({f"{prefix}{what}_{name}": spec for name, spec in specs.items()})
@@ -116,6 +117,7 @@ _HEADLINES = (
     Headline(f"{_ALIKE}, {{surely_confused}} of them beyond chance.{_UNEQUAL}.", 2),
     Headline(f"{_ALIKE}.{_UNEQUAL}.", 3),
     Headline(f"{_ALIKE}.", 4),
+    Headline("By the labels the order of these pairs is {confusion_order}: do not rely on it here.", further=True),
 )  # fmt: skip
 CLASS_PAIRS = Outputs(
     summary={

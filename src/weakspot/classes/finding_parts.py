@@ -113,6 +113,7 @@ def ranking_summary(what: str, ranking: Ranking | None) -> dict[str, Estimate]:
         f"{what}_correlation": Estimate(
             _number(ranking.correlation), about=f"Spearman's correlation of score and true {what}"
         ),
+        **({f"{what}_order": Estimate("worse than a random one")} if gain is not None and gain < 0 else {}),
         f"{what}_gain": Estimate(gain, about="area under the cost-effectiveness curve, gain over a random order"),
         f"{what}_shortfall": Estimate(shortfall, about="share of the optimal area that is missing"),
     }

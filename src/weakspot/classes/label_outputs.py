@@ -44,6 +44,11 @@ LABEL_PLAN = Outputs(
         "stratum_inputs": ArraySpec("inputs of each stratum", ("strata",)),
         "stratum_labels": ArraySpec("inputs to label of each stratum", ("strata",)),
         "classes": ArraySpec("names of the classes", ("classes",)),
+        "task": ArraySpec("what a label is", ()),
+        "outputs": ArraySpec("how many classes there are", ()),
+        "thumbnails": ArraySpec(
+            "small pictures of the inputs to label", ("inputs", "height", "width", "channels"), optional=True
+        ),
     },
     figures=[
         Histogram(
@@ -54,7 +59,8 @@ LABEL_PLAN = Outputs(
     ],
     advice=[
         Advice(
-            "Label the {to_label} inputs, in this order, to know the accuracy on all of them.",
+            "Label the {to_label} inputs, in this order, in a file or on the viewer's page Label, to know the accuracy "
+            "on all of them.",
             command="weakspot classes label RUN --export labels.csv",
             rank=3,
         )

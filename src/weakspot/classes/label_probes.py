@@ -1,6 +1,6 @@
 """Which few inputs to label to know the accuracy on all of them (after DeepEST, Guerriero et al. 2021)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import id_order
 from weakspot.core.stateless_random import draw_keys
 from weakspot.core.step import Step
+from weakspot.data.thumbnails import thumbnails
 from weakspot.estimates import share_of
 
 
@@ -66,6 +67,7 @@ class LabelPlan(Probe):
 
     labels: how many inputs to label.
     known: the Finding of `KnownConfidence` over labelled inputs; none to leave out the estimates that need one.
+    thumbnail: size of the small pictures of the inputs to label in pixels, for the viewer; 0 for none.
     seed: of the draw.
     """
 
@@ -75,6 +77,7 @@ class LabelPlan(Probe):
 
     labels: int = 200
     known: Finding | None = None
+    thumbnail: int = 64
     seed: int = 0
 
     samples = Rows()
@@ -84,9 +87,12 @@ class LabelPlan(Probe):
             raise ConfigError(f"labels is {self.labels}: expected 20 or more")
 
     def observe(self, seen: Observation) -> None:
-        """Keep the prediction and its probability."""
+        """Keep the prediction, its probability and a small picture."""
         first, second = seen.probabilities.double().topk(2, dim=1).values.unbind(1)
-        self.samples.append(seen.ids, prediction=seen.predicted, confidence=first, margin=first - second)
+        columns: dict[str, Any] = {"prediction": seen.predicted, "confidence": first, "margin": first - second}
+        if self.thumbnail and seen.inputs.ndim == 4:
+            columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
+        self.samples.append(seen.ids, **columns)
 
     def finish(self) -> Finding:
         """The inputs to label, in an order of which every beginning is a fair sample."""
@@ -114,7 +120,12 @@ class LabelPlan(Probe):
                 "stratum": stratum[chosen],
                 "probability": (taken / sizes)[stratum[chosen]],
             },
-            arrays={"stratum_inputs": sizes, "stratum_labels": taken, "classes": np.array(list(names))},
+            arrays={
+                "stratum_inputs": sizes,
+                "stratum_labels": taken,
+                **label_format(names),
+                **({"thumbnails": np.asarray(rows["thumbnail"][order[chosen]])} if "thumbnail" in rows else {}),
+            },
         )
 
     def _classes(self, rows: Mapping[str, Any]) -> int:
@@ -128,6 +139,15 @@ class LabelPlan(Probe):
             "thresholded_confidence": Estimate(average_thresholded_confidence(confidence, known, right)),
             "confidence_difference": Estimate(difference_of_confidences(confidence, known, right)),
         }
+
+
+def label_format(names: Sequence[str]) -> dict[str, np.ndarray]:
+    """What a label may be, for whoever reads labels without the model."""
+    return {
+        "task": np.array("classification"),
+        "outputs": np.array(len(names)),
+        "classes": np.array(list(names), dtype=np.str_),
+    }
 
 
 def plan_steps(options: Any) -> list[Step]:

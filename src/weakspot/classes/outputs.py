@@ -9,7 +9,7 @@ from weakspot.classes import gap_outputs, label_outputs
 from weakspot.classes.pixel_outputs import PIXEL_CONFUSION
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
-from weakspot.formatting import number, roughly
+from weakspot.formatting import number, points, roughly
 
 _MOST_ROWS = 10_000
 _MANY_LABELS = "multilabel"
@@ -87,10 +87,11 @@ def _group(finding: Finding) -> WorstFinding | None:
         return None
     row = max(rows, key=lambda row: row["difference"])
     total = finding.provenance.get("samples")
-    interval = f"95\u00a0% interval {roughly(row['low'])} to {roughly(row['high'])}"
+    interval = f"95\u00a0% interval {points(row['low'])} to {points(row['high'])}"
+    rates = f"{roughly(row['accuracy_worse'])} against {roughly(row['accuracy_better'])}"
     return WorstFinding(
         title=f"“{row['worse']}” is predicted correctly less often than “{row['better']}”",
-        text=f"By {roughly(row['difference'])} of the inputs ({interval}).",
+        text=f"{rates}: {points(row['difference'])} percentage points less ({interval}).",
         finding=finding.name,
         share=row["difference"] * row["images_worse"] / total if isinstance(total, int) and total else 0.0,
     )
@@ -103,10 +104,10 @@ def _gap(finding: Finding) -> WorstFinding | None:
         return None
     row, total = rows[0], finding.provenance.get("samples")
     of_class = f" of “{row['class']}”" if row["class"] else ""
-    interval = f"simultaneous interval {roughly(row['low'])} to {roughly(row['high'])}"
+    interval = f"{points(row['low'])} to {points(row['high'])} percentage points (simultaneous interval)"
     return WorstFinding(
         title=f"{row['measure'].capitalize()}{of_class} is worse where {row['group']}",
-        text=f"{roughly(row['rate'])}, elsewhere {roughly(row['rate_of_others'])}; {interval} of the gap.",
+        text=f"{roughly(row['rate'])}, elsewhere {roughly(row['rate_of_others'])}: a gap of {interval}.",
         finding=finding.name,
         share=row["gap"] * row["images"] / total if isinstance(total, int) and total else 0.0,
     )

@@ -16,6 +16,7 @@ _MOST_NAMES = 6
 def print_comparison(comparison: "Comparison", *, every: bool) -> None:
     """For people: what changed, in some eight lines; with `every` all there is."""
     from weakspot.cli.printing import print_table, printable
+    from weakspot.formatting import counted
 
     if comparison.flips is not None:
         _print_flips(comparison.flips, every=every)
@@ -29,12 +30,8 @@ def print_comparison(comparison: "Comparison", *, every: bool) -> None:
         typer.echo(printable(f"note: {note}"))
     tested = [one for one in comparison.differences if one.low is not None]
     more = "" if every else f"; all {len(comparison.differences)} numbers: --all"
-    told = (
-        f"differences shown: {len(comparison.shown())} of {len(tested)}"
-        if comparison.shown()
-        else "no difference shown"
-    )
-    typer.echo(f"{told}{more}")
+    told = f"{len(comparison.shown())} differ" if comparison.shown() else "no difference shown"
+    typer.echo(f"of {counted(len(tested), 'number')} with an interval, {told}{more}")
 
 
 def _print_flips(flips: "FlippedInputs", *, every: bool) -> None:

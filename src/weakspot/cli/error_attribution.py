@@ -27,10 +27,11 @@ def user_error(error: Exception) -> WeakspotError | None:
         return ConfigError(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}")
     if theirs:
         location = f"{theirs[-1].filename}:{theirs[-1].lineno}, in {theirs[-1].name}"
-        return SubjectError(f"your own code failed at {location}: {_described(error)}")
+        return SubjectError(f"your own code failed at {location}: {_described(error)}{_notes(error)}")
     if any(Path(frame.filename) == _SUBJECT for frame in frames):
         return SubjectError(
-            f"the model cannot take these inputs: {_described(error)}; check the samples' shape, preprocess and output"
+            f"the model cannot take these inputs: {_described(error)}; "
+            + (_notes(error).removeprefix("\n") or "check the samples' shape, preprocess and output")
         )
     if any("importlib" in frame.filename for frame in frames) and not _is_weakspots(frames[-1].filename):
         return ConfigError(
@@ -85,6 +86,11 @@ def _is_weakspots(filename: str) -> bool:
 
 def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {_first_line(error)}"
+
+
+def _notes(error: BaseException) -> str:
+    """What was noted on an error on its way, on a line of its own."""
+    return "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
 
 
 def _first_line(error: BaseException) -> str:

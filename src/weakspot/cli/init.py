@@ -1,4 +1,4 @@
-"""`weakspot init`: a first `weakspot.yaml`, with what one batch through the model shows."""
+"""`weakspot init`: a first `weakspot.yaml`, with what some of the data through the model show."""
 
 import copy
 import os
@@ -24,10 +24,15 @@ from weakspot.core.observation import Batch
 from weakspot.core.options import shortened
 from weakspot.core.plan import Plan
 from weakspot.core.sample_check import CheckedSource
-from weakspot.core.source import limited
+from weakspot.core.source import Source, batch_limit, groups_of, limited
 from weakspot.core.subject import Subject
+from weakspot.coverage.metrics_duplicates import MANY, image_keys, nearest_copies
+from weakspot.data.groups import suggested_groups
+from weakspot.data.image_measures import measurable
+from weakspot.looks import Ensemble, StoredSamples
 from weakspot.models import Normalise, stated_preparation
 from weakspot.models.trial import Alternative, ModelTrial, Reordered, better_order, compared_normalisations, try_out
+from weakspot.models.turned import TurnedAxes, turned_axes
 from weakspot.registry import steps_of
 from weakspot.yaml_file import parse_yaml
 
@@ -35,6 +40,8 @@ SAMPLES = 64
 """How many are read where no answer is right or wrong."""
 LABELLED = 256
 """How many are read of classes and labels: normalisations and orders of the classes are compared on them."""
+_NOTICED = 0.02
+"""By how much Dice must be higher with turned axes to be told: one case shows no more."""
 _TRIED = ExecutionOptions(batch_size=8)
 _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "coverage": tuple(
@@ -49,7 +56,8 @@ _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "classes": ({}, {"by": "outputs"}, {"by": "pixels"}),
     "causes": ({"select": {"from": "pool"}}, {}),
-    "lesions": ({},),
+    "error_slices": ({},),
+    "lesions": ({}, {"sampling": {"flips": [0, 1, 2]}}),
     "pictures": ({"size": 64},),
 }
 """Options to begin with: the first that this model and these data allow. Numbers and keypoints may be of the place of
@@ -60,7 +68,7 @@ _QUICKLY = {"robustness": {"looks": 1}, "lesions": {"looks": 2}}
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is known after one batch."""
+    """What is known after some of the data."""
 
     text: str
     trial: ModelTrial
@@ -69,16 +77,17 @@ class Beginning:
     split: str
     normalisations: Sequence[Alternative]
     order: Reordered | None
+    turned: TurnedAxes | None = None
 
 
 def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Beginning:
-    """Load what was given, run one batch, find out what can be asked, and write it as the text of a file."""
+    """Load what was given, run some of them, find out what can be asked, and write it as the text of a file."""
     subject, data, said = _stated(subject, data, file.parent)
     config = config_of(subject, data)
     loaded = load(config, file.parent)
     split = "test" if "test" in loaded.data else next(iter(loaded.data))
     labelled = loaded.subject.task in ("classification", "multilabel")
-    source = limited(loaded.data[split], LABELLED if labelled else SAMPLES)
+    source = limited(loaded.data[split], batch_limit(loaded.data[split]) or (LABELLED if labelled else SAMPLES))
     checked = CheckedSource(source, loaded.subject.task, None, bounds=loaded.subject.bounds)
     batch = checked.read(np.arange(len(source.ids)))
     trial = _tried(loaded, config, batch)
@@ -87,7 +96,9 @@ def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Be
     better = [one for one in tried if one.better]
     text = file_text({**subject, **detected}, data, _questions(loaded, trial), trial, better)
     checked_config(*parse_yaml(text, str(file)))
-    return Beginning(text, trial, loaded.subject, (*loaded.notes, *said), split, tried, better_order(trial))
+    turned = None if isinstance(loaded.subject.model, StoredSamples) else turned_axes(loaded.subject, batch)
+    notes = (*loaded.notes, *said, *_look_alike(loaded.data[split], batch))
+    return Beginning(text, trial, loaded.subject, notes, split, tried, better_order(trial), turned)
 
 
 def _stated(
@@ -180,11 +191,28 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
-        for options in _fitting(name, ways, loaded.subject):
-            questions[name] = (options, _why_not(name, {**options, **_QUICKLY.get(name, {})}, loaded))
+        if name == "error_slices" and questions["causes"][1] is None:
+            continue  # causes ask it, too; of a model that cannot be looked into it stands alone
+        for options in _lesion_ways(loaded) if name == "lesions" else _fitting(name, ways, loaded.subject):
+            questions[name] = (options, _why_not(name, {**_QUICKLY.get(name, {}), **_without_fit(options)}, loaded))
             if questions[name][1] is None:
                 break
     return questions
+
+
+def _lesion_ways(loaded: Loaded) -> list[dict[str, Any]]:
+    """How lesions can be asked for: by the members that the model has, else by dropout, else by flips."""
+    model = loaded.subject.model
+    fit = {"fit": "validation"} if "validation" in loaded.data else {}
+    if isinstance(model, StoredSamples):
+        return [{"sampling": "members", "looks": len(model.folders), **fit}]
+    if isinstance(model, Ensemble):
+        return [{"sampling": "members", "looks": len(model.members), **fit}]
+    return [{**way, **fit} for way in _FIRST_QUESTIONS["lesions"]]
+
+
+def _without_fit(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "fit"}
 
 
 def _fitting(name: str, ways: Sequence[dict[str, Any]], subject: Subject) -> Sequence[dict[str, Any]]:
@@ -214,6 +242,20 @@ def _alternatives(loaded: Loaded, config: Config, batch: Batch, trial: ModelTria
     return compared_normalisations(partial(_subject_with, loaded, config), batch, trial.correct)
 
 
+def _look_alike(source: Source, batch: Batch) -> list[str]:
+    """A word where many of the images look like another of them, and nothing says that some belong together."""
+    if not measurable(batch.inputs) or groups_of(source) is not None or suggested_groups(source):
+        return []
+    near = float(nearest_copies(image_keys(batch.inputs)).near.mean())
+    if near < MANY:
+        return []
+    return [
+        f"{near:.0%} of {len(batch)} images tried look like another of them, like frames or slices of one thing: "
+        "samples that belong together are not independent, and intervals would be too narrow; name the column that "
+        "says which do (group:); coverage: {duplicates: true} lists the pairs"
+    ]
+
+
 def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subject:
     """The subject with another pre-processing."""
     here = loaded.subject
@@ -221,7 +263,7 @@ def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subje
 
 
 def summary_lines(begun: Beginning) -> list[str]:
-    """What one batch shows, line by line."""
+    """What these samples show, line by line."""
     trial = begun.trial
     lines = [
         f"inputs: {_shape(trial.inputs)}, values from {trial.input_range[0]:.4g} to {trial.input_range[1]:.4g}",
@@ -241,7 +283,17 @@ def summary_lines(begun: Beginning) -> list[str]:
     if begun.subject.scores is None and begun.subject.task in ("classification", "segmentation"):
         alike, which = ("look", "probabilities") if trial.like_probabilities else ("do not look", "logits")
         lines.append(f"scores: the outputs {alike} like probabilities; if they are {which}, write scores: {which}")
-    return [*lines, *_normalisation_lines(begun), *_order_lines(begun)]
+    return [*lines, *_normalisation_lines(begun), *_order_lines(begun), *_axes_lines(begun.turned)]
+
+
+def _axes_lines(turned: TurnedAxes | None) -> list[str]:
+    """Dice with the axes the other way round, where that is better."""
+    if turned is None or turned.dice_turned <= turned.dice + _NOTICED:
+        return []
+    return [
+        f"warning: Dice is {turned.dice:.2f}, but {turned.dice_turned:.2f} with the axes of the volume the other way "
+        "round: was the network trained on x, y, z, as with MONAI? Then write axes: xyz under subject"
+    ]
 
 
 def _normalisation_lines(begun: Beginning) -> list[str]:

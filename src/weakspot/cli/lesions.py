@@ -21,7 +21,8 @@ RunFolders = Annotated[list[Path], typer.Argument(help="The folder of the Run, o
 Patient = Annotated[
     str | None,
     typer.Option(
-        help="Regular expression for the patient at the start of a case's id; by default each case is a patient."
+        help="Regular expression for the patient at the start of a case's id; by default the one of the step before, "
+        "or each case is a patient."
     ),
 ]
 
@@ -44,13 +45,19 @@ def fit(
     training_cases: Annotated[
         bool, typer.Option("--training-cases", help="Allow cases that the network was trained on.")
     ] = False,
+    keep_true: Annotated[
+        float | None,
+        typer.Option(help="Share of the true lesions to keep, such as 0.95: sets a threshold on patients set apart."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0,
     device: Annotated[str, typer.Option(help="Where the graph networks are trained, such as cuda.")] = "cpu",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a lesion model on lesions of cases with masks, and calibrate it on held-out patients."""
+    from weakspot.asking.progress import Bar
     from weakspot.cli.room_commands import tell
+    from weakspot.core.progress import showing
     from weakspot.core.run import Run
     from weakspot.lesions.analysis import fit_finding
     from weakspot.lesions.gcn import Learning
@@ -61,15 +68,17 @@ def fit(
 
     check_split(split, training_cases=training_cases)
     sampled = [_lesions(Run.open(folder), split) for folder in runs]
+    parameters = _alike(sampled)
+    patient = patient or parameters.get("patient")
     if not training_cases:
         _check_unseen(sampled, trained_on, patient)
     _check_test_apart(runs, sampled, split, patient)
-    parameters = _alike(sampled)
     lesions = LesionSet.joined([LesionSet.of(finding) for finding in sampled])
     patients = patients_of(lesions.case, patient)
     learning = Learning(epochs=epochs, seed=seed, device=device)
-    how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds}
-    fitted = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
+    how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds, "keep": keep_true}
+    with showing(None if quiet or as_json else Bar()):
+        fitted = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
     save_model(fitted.model, output)
     tell([fit_finding(lesions, fitted, patients)], output, as_json=as_json, quiet=quiet)
 
@@ -172,6 +181,7 @@ def export(
     from weakspot.cli.room_commands import with_settings
     from weakspot.core.progress import Silent
     from weakspot.core.run import Run
+    from weakspot.core.source import innermost
     from weakspot.lesions.analysis import SCORES
     from weakspot.lesions.export import export_cases
     from weakspot.lesions.probes import Lesions
@@ -180,14 +190,22 @@ def export(
     step = next(step for step in plan_for(read, config.parent, []).steps if step.probe is Lesions)
     loaded, opened = load(read, config.parent, device=device), Run.open(run_folder(config, read, run))
     source: Any = loaded.data.get(split)
-    if not hasattr(source, "grid"):
+    volumes: Any = None if source is None else innermost(source)
+    if not hasattr(volumes, "grid"):
         raise DataError(f"the split {split!r} holds no volumes in NIfTI files: there is no grid to write label maps on")
     scored = SCORES if split == "test" else f"{SCORES}-{split}"
     finding = opened[scored] if scored in opened else _lesions(opened, split)
     case_sampling = Lesions(**step.options).case_sampling
     progress = Silent() if quiet else Bar()
     written = export_cases(
-        finding, loaded.subject, source, output, sampling=case_sampling, cases=case, progress=progress
+        finding,
+        loaded.subject,
+        source,
+        output,
+        grid=volumes.grid,
+        sampling=case_sampling,
+        cases=case,
+        progress=progress,
     )
     if not quiet:
         typer.echo(f"wrote {len(written)} cases to {output}")

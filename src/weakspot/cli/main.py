@@ -115,7 +115,7 @@ def init(
     output: Annotated[Path, typer.Option(help="The file to write.")] = Path("weakspot.yaml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Run one batch through the model, print what was found, and write a first weakspot.yaml."""
+    """Run some of the data through the model, print what was found, and write a first weakspot.yaml."""
     from weakspot.cli.init import begin, data_entries, subject_entry, summary_lines
     from weakspot.core.files import write_text
 

@@ -98,7 +98,10 @@ def print_costs(costs: Sequence["Cost"], names: Mapping[str, str]) -> None:
             name = names[step.key]
             typer.echo(f"  {name}{' (there already)' if name in cost.reused else ''}")
     taken = costs[-1].footprint
-    typer.echo(f"in all about {sum(cost.seconds for cost in costs):,.0f} s{_on_workers(taken)}")
+    disk = sum(cost.row_bytes + cost.state_bytes for cost in costs)
+    typer.echo(
+        f"in all about {sum(cost.seconds for cost in costs):,.0f} s, disk {disk / 1e6:,.1f} MB{_on_workers(taken)}"
+    )
 
 
 def _on_workers(taken: "Footprint") -> str:

@@ -44,8 +44,8 @@ def _answering(run: Run) -> Iterator[tuple[tuple[str, str], tuple[Estimate, str]
     """The numbers with a better way that the answers name, question by question."""
     for room in QUESTIONS:
         heads = [run.head(name) for name in run.names() if name.partition(".")[0] == room]
-        told = [(one, head) for head in heads for one in head.answers() if not one.further]
-        for headline, head in sorted(told, key=lambda pair: pair[0].rank)[:1]:
+        told = [(one, head) for head in heads for one in head.answers()]
+        for headline, head in sorted(told, key=lambda pair: (pair[0].further, pair[0].rank))[:1]:
             for name in headline.names():
                 declared = head.outputs.number(name)
                 if declared.higher_is_better is not None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -179,10 +180,10 @@ class RowTable(Mapping[str, np.ndarray]):
         """The number of records."""
         return sum(index["count"] for _, index in self._indexes)
 
-    @property
+    @cached_property
     def ids(self) -> list[str]:
         """The id of each record's sample."""
-        return [self._ids[position] for position in self[SAMPLE]] if self.count else []
+        return [self._ids[position] for position in self[SAMPLE].tolist()] if self.count else []
 
     def blocks(self, column: str) -> Iterator[np.ndarray]:
         """A column shard by shard, each part memory-mapped."""

@@ -1,8 +1,9 @@
 """Checks of every batch that is read, so that a bad sample is named and never becomes a number."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,10 +28,21 @@ class CheckedSource:
 
     classes: how many there are, where that is known.
     bounds: the smallest and largest value an input may have, where the subject says so.
+    stored: refuses a sample, by its id and the shape of its input without channels, of which the model, such as stored
+        predictions, has none.
     """
 
-    def __init__(self, source: Source, task: Task, classes: int | None, *, bounds: tuple[float, float] | None = None):
+    def __init__(
+        self,
+        source: Source,
+        task: Task,
+        classes: int | None,
+        *,
+        bounds: tuple[float, float] | None = None,
+        stored: Callable[[str, Sequence[int]], None] | None = None,
+    ):
         self.original = source
+        self._stored = stored
         self._task: Task = task
         self._classes = classes
         self._bounds = bounds
@@ -51,6 +63,8 @@ class CheckedSource:
         _refuse(~finite_rows(batch.inputs), batch, "holds NaN or infinity")
         if self._bounds is not None:
             _check_bounds(batch, self._bounds)
+        for name in batch.ids if self._stored is not None else ():
+            self._stored(name, tuple(batch.inputs.shape[2:]))  # type: ignore[misc]
         if batch.targets is None:
             return batch
         _check_targets(batch, batch.targets, self._task, self._classes)
@@ -126,10 +140,12 @@ class ValidSubset(Subset):
 def usable(subject: Subject, source: Source, *, batch_size: int, workers: int, progress: Progress) -> ValidSubset:
     """What is left of a source when every sample was read once and those that cannot be used are left out."""
     check_ids(source)
-    readable = CheckedSource(source, subject.task, None, bounds=subject.bounds)
+    stored = getattr(subject.model, "check_case", None)
+    readable = CheckedSource(source, subject.task, None, bounds=subject.bounds, stored=stored)
     first = next((index for index in range(len(source.ids)) if not _troubles(readable, np.array([index]))), 0)
     outputs, _ = subject.tried(source.read(np.array([first])).inputs)
-    checked = CheckedSource(source, subject.task, subject.class_count(outputs), bounds=subject.bounds)
+    known: dict[str, Any] = {"bounds": subject.bounds, "stored": stored}
+    checked = CheckedSource(source, subject.task, subject.class_count(outputs), **known)
     total = len(source.ids)
     batches = [np.arange(start, min(start + batch_size, total)) for start in range(0, total, batch_size)]
     skipped: dict[str, str] = {}

@@ -86,6 +86,13 @@ class Subset:
         return digest([self._source.fingerprint(), self._positions])
 
 
+def innermost(source: Source) -> Source:
+    """The source that others were made of by leaving samples out, or adding metadata or groups."""
+    while hasattr(source, "_source"):
+        source = source._source
+    return source
+
+
 def how_made(source: Source) -> str:
     """How the samples came about where they are not simply all that there are, as people say it; else nothing."""
     words: str = getattr(source, "made", "")

@@ -19,6 +19,7 @@ from weakspot.core.look import Forward
 from weakspot.core.options import shortened
 from weakspot.core.output_choice import OutputChoice, picked
 from weakspot.core.replay import Replays
+from weakspot.core.sample_shape import channels_hint
 from weakspot.core.source import is_text
 from weakspot.core.tasks import TASKS, Scores, Task
 
@@ -210,14 +211,18 @@ class Subject:
             raise SubjectError(f"the model cannot be compiled: {reason}; leave compile off") from error
 
     def _run(self, model: Any, inputs: Tensor, lay_out: Callable[[Tensor], Tensor]) -> Tensor:
-        prepared = lay_out(self.prepared(inputs))
         try:
+            prepared = lay_out(self.prepared(inputs))
             raw = model(prepared) if self._forward is None else self._forward(model, prepared)
         except SystemExit as error:  # it would end the examination as if all were well
             raise SubjectError(
                 f"the model ended the program with sys.exit({error.code!r}): take that out of its forward, or raise an "
                 "exception that says what is wrong"
             ) from error
+        except Exception as error:
+            if hint := channels_hint(tuple(inputs.shape[1:])):
+                error.add_note(hint)
+            raise
         outputs = picked(raw, self._output, inputs.device)
         if outputs.ndim == 0 or outputs.shape[0] != inputs.shape[0]:
             raise SubjectError(

@@ -21,8 +21,10 @@ from weakspot.core.errors import BadSample, ConfigError, DataError
 from weakspot.core.observation import Batch
 from weakspot.core.source import Turn
 from weakspot.data.arrays import ChannelsAt, target_tensor
+from weakspot.data.carried import carried_grid, placed_metadata
 from weakspot.data.images import Mode
 from weakspot.data.names import hash_names, listed, numbered, shown, unique_ids
+from weakspot.data.nifti_grid import Grid
 from weakspot.data.parts import Part, input_array, is_single, metadata_array, taken, target_array
 from weakspot.data.workers import Failed, WorkerProcesses, fetched
 
@@ -79,6 +81,7 @@ class DatasetSource:
         self._turn: AbstractContextManager[Any] = nullcontext() if threads else Turn()
         self._check_order(_classes(dataset, None))
         self._check_steady()
+        self.batch_limit = 1 if self._of_volumes else None
 
     def _start(self, workers: int) -> WorkerProcesses:
         return WorkerProcesses(self._dataset, workers)
@@ -115,8 +118,30 @@ class DatasetSource:
         for name, (inputs, target) in zip(ids, pairs, strict=True):
             self._check_alike(name, inputs, target)
         metadata = {key: metadata_array([taken(s, key, "metadata") for s in samples]) for key in self._metadata}
+        metadata |= placed_metadata([self._input_of(sample) for sample in samples])
         targets = [target for _, target in pairs if target is not None]
         return np.stack([inputs for inputs, _ in pairs]), self._alike(targets) if targets else None, metadata
+
+    def grid(self, case: str) -> Grid:
+        """Where the voxels of a sample lie, by the affine that its input carries, as a MONAI MetaTensor does."""
+        (sample,) = self._samples([self.ids.index(case)])
+        if isinstance(sample, Failed):
+            raise self._bad(case, sample.reason)
+        found = carried_grid(self._input_of(sample))
+        if found is None:
+            raise self._bad(case, "its input carries no affine, so it is not known where its voxels lie")
+        return found
+
+    def _input_of(self, sample: Any) -> Any:
+        return sample if is_single(sample) and self._inputs == 0 else taken(sample, self._inputs, "inputs")
+
+    @cached_property
+    def _of_volumes(self) -> bool:
+        """Whether samples are volumes, which may differ in shape."""
+        try:
+            return self._collate is None and self._first[1].ndim == 4
+        except (DataError, ConfigError):  # reading will say it
+            return False
 
     def _alike(self, targets: list[np.ndarray]) -> np.ndarray:
         """Targets side by side, floats where the first of all is one: that must not depend on the batch."""
@@ -149,12 +174,13 @@ class DatasetSource:
 
     def _check_alike(self, name: str, inputs: np.ndarray, target: np.ndarray | None) -> None:
         first, model_inputs, model_target = self._first
-        if inputs.shape != model_inputs.shape:
+        sizes = (0, 0) if self._of_volumes else (inputs.shape[1:], model_inputs.shape[1:])
+        if inputs.ndim != model_inputs.ndim or inputs.shape[0] != model_inputs.shape[0] or sizes[0] != sizes[1]:
             raise self._bad(name, f"its input is {inputs.shape}, that of {shown(first)} is {model_inputs.shape}")
         if target is None or model_target is None:
             if target is not model_target:
                 raise self._bad(name, f"of it and {shown(first)} only one has a target")
-        elif target.shape != model_target.shape:
+        elif target.shape != model_target.shape and not self._of_volumes:
             raise self._bad(name, f"its target is {target.shape}, that of {shown(first)} is {model_target.shape}")
         elif target.dtype.kind == "f" and model_target.dtype.kind != "f":
             raise self._bad(name, f"its target is {target}, that of {shown(first)} a whole number: make all floats")

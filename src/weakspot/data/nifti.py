@@ -1,7 +1,7 @@
 """Volumes as NIfTI files, laid out as nnU-Net wants them: several sequences per case, and masks. Needs nibabel."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
@@ -15,6 +15,7 @@ from weakspot.core.digest import digest, digest_file
 from weakspot.core.errors import BadSample, ConfigError, DataError
 from weakspot.core.guarded_open import read_json
 from weakspot.core.observation import Batch
+from weakspot.data.bids import bids_layout, is_bids, named_sequences
 from weakspot.data.links import check_link
 from weakspot.data.names import hash_names, listed, readable, shown, unique_ids
 from weakspot.data.nifti_files import SUFFIXES, grid_of, header_grid, is_empty, read_voxels
@@ -22,6 +23,7 @@ from weakspot.data.nifti_grid import Grid, Orientation, checked_spacing, misplac
 
 Normalise = Literal["none", "volume", "nonzero"]
 _SEQUENCE = re.compile(r"(?P<case>.+)_(?P<number>\d{4})(?P<suffix>\.nii(?:\.gz)?)")
+_ADD = "add it, or leave the case out"
 _APART = 0.1
 """Corners further apart than this, in voxels, are another place."""
 
@@ -29,17 +31,20 @@ _APART = 0.1
 class NiftiFolder:
     """Volumes of one case after another from a folder in nnU-Net's layout; one case is in memory at a time.
 
-    folder: a data set with `imagesTr/CASE_0000.nii.gz` … and, where masks are known, `labelsTr/CASE.nii.gz`; or its
-        folder of images itself (`imagesTs` finds its masks in `labelsTs`).
+    folder: a data set with `imagesTr/CASE_0000.nii.gz` … and, where masks are known, `labelsTr/CASE.nii.gz`; its folder
+        of images itself (`imagesTs` finds its masks in `labelsTs`); or a BIDS data set, with masks (`_mask`, `_dseg`)
+        beside the images or below `derivatives`.
     spacing: millimetres along z, y, x that every case is resampled to, linearly; masks where half of a voxel is
         covered. Without it each case keeps its own.
     orientation: "file" leaves the axes as the files have them and refuses cases that differ from the first; "RAS" turns
         all of them to right, anterior, superior.
     normalise: "volume" gives each sequence of a case mean 0 and standard deviation 1 over all voxels, "nonzero" over
         those that are not 0; "none" leaves intensities as they are.
-    sequences: which ones, by their number in the file names; all that the data set has by default.
+    sequences: which ones, by their number in the file names, or in BIDS in the order of their names; by default
+        all that the data set has, in BIDS those that all cases have.
     cases: which ones; all by default.
     follow_links: whether links may lead out of the folder; those that stay in it are followed in any case.
+    mixed: whether cases may be oriented differently, where no network sees them, as with stored samples.
 
     Inputs are float32 (cases, sequences, z, y, x), targets the masks (cases, z, y, x). Metadata: `spacing_z`,
     `spacing_y`, `spacing_x` in millimetres; `axes`, where x, y and z point to, as "RAS"; and `mask_voxels`, 0 where a
@@ -58,6 +63,7 @@ class NiftiFolder:
         sequences: Sequence[int] | None = None,
         cases: Sequence[str] | None = None,
         follow_links: bool = False,
+        mixed: bool = False,
     ):
         nibabel()
         if orientation not in get_args(Orientation) or normalise not in get_args(Normalise):
@@ -65,15 +71,20 @@ class NiftiFolder:
                 f"orientation is {orientation!r} and normalise {normalise!r}: expected one of "
                 f"{', '.join(get_args(Orientation))}, and one of {', '.join(get_args(Normalise))}"
             )
+        self._mixed = mixed
         self._spacing, self._orientation, self._normalise = checked_spacing(spacing), orientation, normalise
         self.folder = images_folder(Path(folder))
-        self._labels = _labels_folder(self.folder)
-        files = _sequence_files(self.folder)
+        bids = bids_layout(self.folder) if is_bids(self.folder) else None
+        self._labels = _labels_folder(self.folder) if bids is None else None
+        self._masks = None if bids is None else bids.masks
+        files = _sequence_files(self.folder) if bids is None else bids.files
         if not follow_links:
-            _check_links(Path(folder), self.folder, self._labels, files)
+            _check_links(Path(folder), self.folder, self._labels, files, list((self._masks or {}).values()))
         self.ids = _chosen_cases(unique_ids(sorted(files)), cases, self.folder)
         about = _about(self.folder)
-        self.sequences = _chosen_sequences(sequences, about, files[self.ids[0]])
+        common = sorted(set.intersection(*(set(files[case]) for case in self.ids)))
+        self.sequences = _chosen_sequences(sequences, {} if bids else about, common if bids else files[self.ids[0]])
+        self._names = () if bids is None else bids.names
         self._files = {case: files[case] for case in self.ids}
         self.classes = _class_names(about)
         self._unused = _unused_masks(files, self._labels)
@@ -82,7 +93,7 @@ class NiftiFolder:
         """The cases at these places."""
         ids = tuple(self.ids[position] for position in positions)
         volumes = [self._volume(case) for case in ids]
-        masks = None if self._labels is None else [self.mask(case) for case in ids]
+        masks = [self.mask(case) for case in ids] if self.labelled else None
         _check_one_shape(ids, volumes)
         return Batch(
             ids=ids,
@@ -91,6 +102,11 @@ class NiftiFolder:
             targets=None if masks is None else torch.from_numpy(np.stack(masks)),
             metadata=self._metadata(ids, masks),
         )
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are masks."""
+        return self._labels is not None or self._masks is not None
 
     def grid(self, case: str) -> Grid:
         """Where the voxels of a case lie, in its files and on the working grid."""
@@ -108,20 +124,29 @@ class NiftiFolder:
             )
         return np.ascontiguousarray(grid.to_working(voxels.astype(np.int64), labels=True))
 
+    def check_files(self, case: str) -> None:
+        """Refuse a case of which a file is missing, or lies on no grid; its voxels are not read."""
+        for number in self.sequences:
+            grid_of(self._file(case, number), case)
+        self.grid(case)
+        if self.labelled:
+            self._mask_file(case)
+
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What the user should know: masks without a case, and cases whose mask is empty."""
+        named = [named_sequences(self._names, self.sequences)] if self._names else []
         remarks = [f"{len(self._unused)} masks belong to no case: {listed(self._unused)}"] if self._unused else []
         with ThreadPoolExecutor() as pool:
             empty_masks = [
                 case for case, empty in zip(self.ids, pool.map(self._has_empty_mask, self.ids), strict=True) if empty
             ]
         empty = [f"{len(empty_masks)} cases have an empty mask: {listed(empty_masks)}"] if empty_masks else []
-        return (*remarks, *empty)
+        return (*named, *remarks, *empty)
 
     def _has_empty_mask(self, case: str) -> bool:
         try:
-            return self._labels is not None and is_empty(self._mask_file(case))
+            return self.labelled and is_empty(self._mask_file(case))
         except BadSample:  # reading will name it
             return False
 
@@ -139,7 +164,7 @@ class NiftiFolder:
     def _content_digest(self, case: str) -> str:
         try:
             paths = [self._file(case, number) for number in self.sequences]
-            paths += [] if self._labels is None else [self._mask_file(case)]
+            paths += [self._mask_file(case)] if self.labelled else []
             return digest([digest_file(path, links=True) for path in paths])
         except (BadSample, OSError) as error:  # reading will name it, or leave it out where that is asked for
             return str(error)
@@ -158,7 +183,7 @@ class NiftiFolder:
 
     def _placed(self, grid: Grid, case: str) -> Grid:
         """The grid, if it is oriented as it must be."""
-        first, axes = self._expected
+        first, axes = (case, grid.axes) if self._mixed else self._expected
         if self._orientation == "file" and grid.axes != axes:
             raise BadSample(
                 case,
@@ -196,14 +221,16 @@ class NiftiFolder:
         return self._files[case][number]
 
     def _mask_file(self, case: str) -> Path:
+        if self._masks is not None:
+            if case not in self._masks:
+                raise BadSample(case, f"case {case} has no mask {case}_…_mask.nii.gz or _dseg: {_ADD}")
+            return self._masks[case]
         if self._labels is None:
             raise DataError(f"{self.folder} has no masks beside it: expected a folder {_labels_name(self.folder)}")
         for suffix in SUFFIXES:
             if (self._labels / f"{case}{suffix}").is_file():
                 return self._labels / f"{case}{suffix}"
-        raise BadSample(
-            case, f"case {case} has no mask {self._labels / case}{SUFFIXES[0]}: add it, or leave the case out"
-        )
+        raise BadSample(case, f"case {case} has no mask {self._labels / case}{SUFFIXES[0]}: {_ADD}")
 
     def _metadata(self, ids: Sequence[str], masks: Sequence[np.ndarray] | None) -> dict[str, np.ndarray]:
         grids = [self.grid(case) for case in ids]
@@ -234,16 +261,21 @@ def images_folder(folder: Path) -> Path:
     """Where the images of a data set lie: `imagesTr` inside it, or the folder itself."""
     if not folder.is_dir():
         raise DataError(
-            f"{folder} is not a folder: give a data set with imagesTr and labelsTr, or its folder of images"
+            f"{folder} is not a folder: give a data set with imagesTr and labelsTr, its folder of images, or a BIDS "
+            "data set"
         )
     return folder / "imagesTr" if (folder / "imagesTr").is_dir() else folder
 
 
 def is_nifti_folder(folder: Path) -> bool:
-    """Whether a folder is laid out as nnU-Net lays out its data: imagesTr inside, or volumes CASE_0000.nii.gz."""
+    """Whether a folder is laid out as nnU-Net (imagesTr inside, or volumes CASE_0000.nii.gz) or BIDS lay out data."""
     if not folder.is_dir():
         return False
-    return (folder / "imagesTr").is_dir() or any(_SEQUENCE.fullmatch(path.name) for path in folder.iterdir())
+    return (
+        (folder / "imagesTr").is_dir()
+        or is_bids(folder)
+        or any(_SEQUENCE.fullmatch(path.name) for path in folder.iterdir())
+    )
 
 
 def _sequence_files(images: Path) -> dict[str, dict[int, Path]]:
@@ -258,13 +290,15 @@ def _sequence_files(images: Path) -> dict[str, dict[int, Path]]:
     return files
 
 
-def _check_links(root: Path, images: Path, labels: Path | None, files: Mapping[str, Mapping[int, Path]]) -> None:
+def _check_links(
+    root: Path, images: Path, labels: Path | None, files: Mapping[str, Mapping[int, Path]], masks: Sequence[Path]
+) -> None:
     """Refuse links that lead out of the folders; that of the given one is the user's word."""
     folders = [] if labels is None else [labels]
     for folder in folders if images == root else [images, *folders]:
         check_link(folder, root, follow=False)
     volumes = [path for of_case in files.values() for path in of_case.values()]
-    for path in (*volumes, *(path for folder in folders for path in folder.iterdir())):
+    for path in (*volumes, *masks, *(path for folder in folders for path in folder.iterdir())):
         check_link(path, root, *folders, follow=False)
 
 
@@ -303,9 +337,7 @@ def _chosen_cases(cases: tuple[str, ...], wanted: Sequence[str] | None, images: 
     return unique_ids(wanted)
 
 
-def _chosen_sequences(
-    wanted: Sequence[int] | None, about: Mapping[str, Any], first: Mapping[int, Path]
-) -> tuple[int, ...]:
+def _chosen_sequences(wanted: Sequence[int] | None, about: Mapping[str, Any], first: Iterable[int]) -> tuple[int, ...]:
     """By choice, by `dataset.json` (nnU-Net 2 says channel_names, 1 says modality), or what the first case has."""
     if wanted is not None:
         if not wanted or len(set(wanted)) != len(wanted):

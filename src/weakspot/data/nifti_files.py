@@ -4,6 +4,7 @@ import gzip
 import io
 import math
 import zlib
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, Any
@@ -40,12 +41,14 @@ def header_grid(
     header: Any, path: Path, case: str, *, orientation: Orientation = "file", resampled: Spacing | None = None
 ) -> Grid:
     """Where the voxels lie that a header describes."""
-    shape = tuple(int(side) for side in header.get_data_shape())
+    shape = volume_shape(header.get_data_shape())
     if len(shape) != 3 or 0 in shape:
         raise BadSample(
-            case, f"case {case}: {path.name} has shape {shape}, expected a volume (x, y, z): one file per sequence"
+            case,
+            f"case {case}: {path.name} has shape {shape}, expected a volume (x, y, z) or a slice (x, y): one file per "
+            "sequence",
         )
-    affine = np.asarray(header.get_best_affine(), dtype=np.float64)
+    affine = _with_depth(np.array(header.get_best_affine(), dtype=np.float64), shape)
     if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
         raise BadSample(
             case, f"case {case}: the affine of {path.name} is not a grid in space {affine[:3].tolist()}: write it again"
@@ -59,13 +62,34 @@ def header_grid(
     return Grid((shape[0], shape[1], shape[2]), affine, orientation, resampled)
 
 
+def volume_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a file's volume: a slice is one of depth 1, and further axes of length 1 are left out.
+
+    >>> volume_shape((4, 5)), volume_shape((4, 5, 6, 1)), volume_shape((4, 5, 6, 2))
+    ((4, 5, 1), (4, 5, 6), (4, 5, 6, 2))
+    """
+    sides = [int(side) for side in shape]
+    while len(sides) > 3 and sides[-1] == 1:
+        sides.pop()
+    return tuple(sides + [1] * (3 - len(sides)))
+
+
+def _with_depth(affine: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The affine; of a slice whose header gives no depth, with 1 mm across it."""
+    if tuple(shape[2:]) == (1,) and not affine[:3, 2].any():
+        across = np.cross(affine[:3, 0], affine[:3, 1])
+        affine[:3, 2] = across / (np.linalg.norm(across) or 1)
+    return affine
+
+
 def read_voxels(path: Path, case: str) -> tuple[np.ndarray, Any]:
     """All of a file, checksum included: its array (x, y, z), scaled as its header says, and the header."""
     try:
         with open_plain(path) as file, _unpacked(file) as unpacked:
             content = _whole(unpacked, path)
         image = _kind(content).from_bytes(content)
-        return np.asarray(image.dataobj), image.header
+        voxels = np.asarray(image.dataobj)
+        return voxels.reshape(volume_shape(voxels.shape)), image.header
     except Exception as error:  # as above
         raise unreadable(path, case, error) from error
 

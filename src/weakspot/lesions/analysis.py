@@ -1,7 +1,8 @@
 """The Findings made from lesions after the pass: the fitted lesion model, scored lesions, all methods compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,18 @@ from weakspot.lesions.estimates import (
     dice_estimate,
     expected_false_positives,
     held_out_area,
+    kept_estimates,
     patient_means,
+    point_estimates,
 )
+from weakspot.lesions.evaluation_outputs import EVALUATION as EVALUATION_OUTPUTS
 from weakspot.lesions.leakage import check_not_learnt, check_untrained
 from weakspot.lesions.lesion_model import PROVENANCE, FittedLesionModel, LesionModel, uncertainties
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.methods import METHODS, TRAINED
+from weakspot.lesions.metrics_detection import detected, sensitivity_columns, sensitivity_estimates
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, accuracy_confidence, evaluate
+from weakspot.lesions.retention import retention_parts
 
 LESIONS, FIT, SCORES, EVALUATION = "lesions.lesions", "lesions.lesion_fit", "lesions.scores", "lesions.evaluation"
 """The names of the room's Findings."""
@@ -37,6 +43,8 @@ FIRST = (
     "adjusted_iou", "true_positive",
 )  # fmt: skip
 """The first columns of a table of lesions, those that it has."""
+PatientNamer = Callable[[np.ndarray], np.ndarray]
+"""From the names of cases to those of their patients."""
 GRID = 101
 """Places along the false positives at which curves are read off."""
 
@@ -73,7 +81,7 @@ def check_apart(finding: Finding, model: Mapping[str, Any], patient: str | None)
     marked = np.asarray(finding.arrays.get("case_trained_on", np.zeros(len(cases), dtype=np.bool_)))
     parameters = finding.provenance.get("parameters", {})
     listed = parameters.get("sampling", parameters).get("trained_on", ())
-    pattern = patient or model.get("patient")
+    pattern = patient or patient_pattern(finding, model)
     check_untrained(cases.tolist(), [*cases[marked].tolist(), *listed], patient=pattern)
     check_not_learnt(cases.tolist(), model.get("cases", ()), patient=pattern)
 
@@ -95,6 +103,7 @@ def fit_finding(lesions: LesionSet, fitted: FittedLesionModel, patients: np.ndar
         "lesions": Estimate(len(lesions), about="lesions learnt from"),
         "false_positives": Estimate(int(wrong.sum()), about="of them false positives"),
         "cases": Estimate(len(model.cases), about="cases with lesions"),
+        "patients": Estimate(len(np.unique(patients)), about=f"patients with lesions{_by(model.patient)}"),
         **_method_summary(model),
     }
     arrays = model.arrays()
@@ -102,6 +111,8 @@ def fit_finding(lesions: LesionSet, fitted: FittedLesionModel, patients: np.ndar
     if 0 < wrong[scored].sum() < scored.sum():
         voxels = np.asarray(lesions.columns["voxels"])
         summary["area"] = held_out_area(model.method, held_out[scored], wrong[scored], patients[scored], voxels[scored])
+    if model.operating is not None:
+        summary |= point_estimates(model.operating)
     if fitted.choice is not None:
         summary, arrays = summary | choice_estimates(fitted.choice), arrays | choice_arrays(fitted.choice)
     if calibration.calibrated:
@@ -119,6 +130,10 @@ def fit_finding(lesions: LesionSet, fitted: FittedLesionModel, patients: np.ndar
     )
 
 
+def _by(pattern: str | None) -> str:
+    return "" if pattern else ", each case being one: no pattern names them"
+
+
 def _method_summary(model: LesionModel) -> dict[str, Estimate]:
     return {
         "method": Estimate(model.method, about="what gives the probability of a false positive"),
@@ -132,7 +147,7 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
     Cases, and patients, that the network was trained on or that the model learnt from are refused.
     """
     check_apart(cut, model.about(), patient)
-    lesions = LesionSet.of(cut)
+    lesions, owner = LesionSet.of(cut), patient_namer(cut, model.about(), patient)
     scores = model.scores(lesions)
     by_method = uncertainties(scores)
     probability = model.calibration.probability(scores[model.method])
@@ -145,9 +160,12 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
         **{method: by_method[method] for method in TRAINED if method in by_method},
     }
     arrays = {key: values for key, values in cut.arrays.items() if key.startswith("case")}
-    table = {key: np.asarray(lesions.columns.get(key)) for key in ("voxels", "true_positive")}
-    owners = None if patient is None else patients_of(np.asarray(arrays["cases"]), patient)
+    table = {key: lesions.columns[key] for key in ("voxels", "true_positive", "hd95") if key in lesions.columns}
+    owners = None if owner is None else owner(np.asarray(arrays["cases"]))
     summary = case_summary(table, arrays, owners) | _method_summary(model)
+    if model.operating is not None:
+        columns["kept"] = model.operating.keeps(scores[model.method])
+        summary |= kept_estimates(columns["kept"], lesions, (owner or same_case)(lesions.case), model.operating)
     if model.calibration.calibrated:
         summary["expected_false_positives"] = expected_false_positives(probability, lesions)
     finding = Finding(
@@ -159,43 +177,72 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
         outputs=declared.SCORES,
         provenance={PROVENANCE: model.about()},
     )
-    return _with_truth(finding, lesions, model, patient, replicates)
+    return _with_truth(finding, lesions, model, owner or same_case, replicates)
 
 
 def _with_truth(
-    finding: Finding, lesions: LesionSet, model: LesionModel, patient: str | None, replicates: int
+    finding: Finding, lesions: LesionSet, model: LesionModel, owner: PatientNamer, replicates: int
 ) -> Finding:
     """The Finding with areas, their difference to the best baseline and reliability, where both kinds occur."""
     if not lesions.truth_known or not 0 < lesions.false_positive.sum() < len(lesions):
         return finding
-    evaluation = evaluate([scored_fold(finding, patient)], replicates=replicates)
-    summary = {**finding.summary, **area_estimates(evaluation, model.method)}
+    fold = scored_fold(finding, owner)
+    evaluation = evaluate([fold], replicates=replicates)
+    numbers = area_estimates(evaluation, model.method) | sensitivity_estimates([fold], model.method)
+    summary = {**finding.summary, **numbers}
     arrays = dict(finding.arrays)
     if model.calibration.calibrated:
         assert finding.table is not None
         probability = finding.table["false_positive_probability"].to_numpy()
-        owners = patients_of(lesions.case, patient)
+        owners = owner(lesions.case)
         about = "mean squared error of the probability here"
         numbers, by_patient = calibration_parts(probability, lesions.false_positive, owners, about)
         summary, arrays = summary | numbers, arrays | by_patient
     return replace(finding, summary=summary, arrays=arrays)
 
 
-def scored_fold(finding: Finding, patient: str | None) -> ScoredFold:
+def patient_namer(finding: Finding, model: Mapping[str, Any], patient: str | None) -> PatientNamer | None:
+    """What names the patient of each case: the pattern given, else that of the Finding, else that of the lesion model.
+
+    None where there is no pattern. The model's may stem from other data: a case that it does not match is a patient.
+    """
+    if patient is not None:
+        return partial(patients_of, pattern=patient)
+    pattern = patient_pattern(finding, model)
+    return None if pattern is None else partial(patients_of, pattern=pattern, strict=False)
+
+
+def patient_pattern(finding: Finding, model: Mapping[str, Any]) -> str | None:
+    """The pattern that a Finding notes, else the one that the lesion model does."""
+    said = finding.provenance.get("parameters", {})
+    pattern: str | None = said.get("patient") or said.get("sampling", {}).get("patient") or model.get("patient")
+    return pattern
+
+
+def same_case(cases: np.ndarray) -> np.ndarray:
+    """Each case as a patient of its own."""
+    return patients_of(cases, None)
+
+
+def scored_fold(finding: Finding, owner: PatientNamer | None) -> ScoredFold:
     """The scored lesions of a Finding of `Scores` as one fold to evaluate."""
     if finding.table is None or "true_positive" not in finding.table.column_names:
         raise DataError(f"{finding.name} holds no lesions with known truth: score cases that have true masks")
     table = {name: finding.table[name].to_numpy(zero_copy_only=False) for name in finding.table.column_names}
     by_method = direct_uncertainties(table) | {name: table[name] for name in TRAINED if name in table}
     cases = np.asarray(finding.arrays["cases"])
-    patients = patients_of(cases, patient)
+    owner = owner or same_case
+    patients = owner(cases)
+    structural = finding.arrays.get("case_structural")
     return ScoredFold(
         {name: np.asarray(by_method[name], dtype=np.float64) for name in METHODS if name in by_method},
         ~np.asarray(table["true_positive"], dtype=np.bool_),
-        patients_of(np.asarray(table["case"], dtype=np.str_), patient),
+        owner(np.asarray(table["case"], dtype=np.str_)),
         np.asarray(table["voxels"], dtype=np.int64),
         np.unique(patients),
         patient_means(patients, np.asarray(finding.arrays["case_dice"])),
+        structural if structural is None else patient_means(patients, np.asarray(structural)),
+        *detected(table, finding.arrays),
     )
 
 
@@ -214,21 +261,34 @@ def evaluation_finding(
 
     scored: Findings of `Scores`, one per fold.
     method: the method that the others are compared with.
-    patient: a pattern that names the patient at the beginning of a case's id.
+    patient: a pattern that names the patient at the beginning of a case's id; without it the one they were scored with.
     replicates: how often patients are drawn anew.
     seed: of these draws.
     """
+    folds = []
     for finding in scored:
-        check_apart(finding, finding.provenance.get(PROVENANCE, {}), patient)
-    folds = [scored_fold(finding, patient) for finding in scored]
+        model = finding.provenance.get(PROVENANCE, {})
+        check_apart(finding, model, patient)
+        folds.append(scored_fold(finding, patient_namer(finding, model, patient)))
     evaluation = evaluate(folds, replicates=replicates, seed=seed)
+    numbers, column, curves = retention_parts(folds, method)
     return Finding(
         name=EVALUATION,
-        outputs=declared.EVALUATION,
+        outputs=EVALUATION_OUTPUTS,
         about="How well each method tells false positives from true ones.",
-        summary={**area_estimates(evaluation, method), **_totals(folds)},
-        table=table_of(method_table(evaluation, method, [f"fold_{number}" for number in range(len(folds))])),
+        summary={
+            **area_estimates(evaluation, method),
+            **_totals(folds),
+            **numbers,
+            **sensitivity_estimates(folds, method),
+        },
+        table=table_of(
+            method_table(evaluation, method, [f"fold_{number}" for number in range(len(folds))])
+            | column
+            | sensitivity_columns(folds)
+        ),
         arrays={
+            **curves,
             "fold_true_positives": np.array([int((~fold.false_positive).sum()) for fold in folds]),
             "fold_false_positives": np.array([int(fold.false_positive.sum()) for fold in folds]),
             "fold_dice": np.array([_value_and_ends(dice_estimate(fold.dice)) for fold in folds]),
@@ -245,7 +305,7 @@ def _totals(folds: Sequence[ScoredFold]) -> dict[str, Estimate]:
         "true_positives": Estimate(sum(int((~f.false_positive).sum()) for f in folds), about="over all folds"),
         "false_positives": Estimate(sum(int(f.false_positive.sum()) for f in folds), about="over all folds"),
         "patients": Estimate(len(np.unique(patients)), about="patients examined"),
-        "dice": dice_estimate(np.concatenate([fold.dice for fold in folds])),
+        "dice": dice_estimate(patient_means(patients, np.concatenate([fold.dice for fold in folds]))),
     }
 
 

@@ -10,6 +10,7 @@ from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.method_choice import MethodChoice
 from weakspot.lesions.methods import LEVEL
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, evaluate, mean_dice
+from weakspot.lesions.operating_point import KeptShare
 from weakspot.statistics.calibration import brier_score, reliability
 from weakspot.statistics.intervals import Interval, percentile_interval, resampled_counts, too_few_to_resample
 
@@ -28,17 +29,50 @@ def case_summary(
         "without_lesion": Estimate(int((per_case == 0).sum()), about="cases without a lesion"),
     }
     if patients is not None:
-        summary["patients"] = Estimate(len(np.unique(patients)), about="patients examined")
+        count = len(np.unique(patients))
+        summary["cases"] = Estimate(len(per_case), about=f"cases examined, of {count} patients")
+        summary["patients"] = Estimate(count, about="patients examined")
     if "case_dice" not in arrays:
         return summary
     dice = np.asarray(arrays["case_dice"])
     true = np.asarray(table["true_positive"])
+    if "case_true_lesions" in arrays:
+        summary |= detection_estimates(table, arrays, patients)
     return summary | {
         "true_positives": Estimate(int(true.sum()), about="lesions that agree with the truth"),
         "false_positives": Estimate(int((~true).sum()), about="lesions that do not"),
         "missed_lesions": Estimate(int(arrays["case_missed_lesions"].sum()), about="true lesions that none touches"),
         "dice": dice_estimate(dice, "cases") if patients is None else dice_estimate(patient_means(patients, dice)),
     }
+
+
+def detection_estimates(
+    table: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray], patients: np.ndarray | None
+) -> dict[str, Estimate]:
+    """Recall, precision and F1 of the lesions, panoptic quality and surface distance; without intervals."""
+    true = np.asarray(table["true_positive"])
+    there, missed = (float(arrays[name].sum()) for name in ("case_true_lesions", "case_missed_lesions"))
+    recall = (there - missed) / there if there else None
+    precision = float(true.mean()) if len(true) else None
+    both = None if recall is None or precision is None else recall + precision
+    f1 = None if both is None else 2 * recall * precision / both if both else 0.0  # type: ignore[operator]
+    found = {
+        "recall": Estimate(recall, about="share of the true lesions that a lesion touches"),
+        "precision": Estimate(precision, about="share of the lesions that agree with the truth"),
+        "f1": Estimate(f1, about="harmonic mean of recall and precision"),
+    }
+    if "case_panoptic_quality" not in arrays:
+        return found
+    by_case = np.asarray(arrays["case_panoptic_quality"])
+    values = by_case if patients is None else patient_means(patients, by_case)
+    known, of = np.isfinite(values), "cases" if patients is None else "patients"
+    quality = float(values[known].mean()) if known.any() else None
+    found["panoptic_quality"] = Estimate(quality, about=f"mean panoptic quality over the {of}, at an IoU above 0.5")
+    distance = np.asarray(table.get("hd95", ()), dtype=np.float64)
+    matched = distance[np.isfinite(distance)]
+    about = f"median over the {len(matched)} lesions that match a true one, at an IoU above 0.5; mm where that is known"
+    found["hd95"] = Estimate(float(np.median(matched)) if len(matched) else None, about=about)
+    return found
 
 
 def dice_estimate(dice: np.ndarray, of: str = "patients") -> Estimate:
@@ -82,6 +116,39 @@ def calibration_note(calibration: Calibration) -> str:
     return f"too few ({held_out}): scores are ranks, not probabilities"
 
 
+def point_estimates(point: KeptShare) -> dict[str, Estimate]:
+    """The threshold that keeps a share of the true lesions, with what it does on the patients that it was set on."""
+    found = f"of the true lesions found; set on {point.patients} patients that trained nothing"
+    return {
+        "keep": Estimate(
+            point.keep, about="share of the true lesions found to keep of a new patient, on average at least"
+        ),
+        "keep_threshold": Estimate(
+            point.threshold, about=f"lesions of a higher score are dropped, to keep {point.keep:.0%} {found}"
+        ),
+        "keep_patients": Estimate(point.patients, about="patients that it was set on"),
+        "keep_removed": Estimate(point.removed, about=f"false positives dropped there, of {point.false_positives}"),
+    }
+
+
+def kept_estimates(kept: np.ndarray, lesions: LesionSet, patients: np.ndarray, point: KeptShare) -> dict[str, Estimate]:
+    """How many lesions are dropped to keep a share of the true ones, and what that did where the truth is known."""
+    summary = {
+        "dropped": Estimate(
+            int((~kept).sum()), about=f"lesions to drop, to keep {point.keep:.0%} of the true ones found"
+        )
+    }
+    if not lesions.truth_known:
+        return summary
+    wrong = lesions.false_positive
+    by_patient = [kept[(patients == name) & ~wrong] for name in np.unique(patients[~wrong])]
+    share = float(np.mean([own.mean() for own in by_patient])) if by_patient else None
+    return summary | {
+        "false_positives_dropped": Estimate(int((~kept & wrong).sum()), about=f"of {int(wrong.sum())} false positives"),
+        "true_positives_kept": Estimate(share, about="share of a patient's true lesions found, mean over patients"),
+    }
+
+
 def reliability_arrays(probability: np.ndarray, wrong: np.ndarray) -> dict[str, np.ndarray]:
     """The reliability diagram: of each bin the mean probability, the share of false positives, and the lesions."""
     if not len(probability):
@@ -121,6 +188,9 @@ def calibration_parts(
     """Numbers and arrays that say how good the probabilities are, over all lesions and for each patient."""
     summary, arrays = patient_calibration(probability, wrong, patients)
     brier = {"brier": brier_estimate(probability, wrong, patients, about)}
+    if len(probability):
+        gap = "mean distance of the probability from the share of false positives, over bins of a tenth"
+        brier["calibration_error"] = Estimate(reliability(probability, wrong).error, about=gap)
     return brier | summary, reliability_arrays(probability, wrong) | arrays
 
 

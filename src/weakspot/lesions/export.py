@@ -7,10 +7,10 @@ any viewer, however the network saw it.
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from weakspot.core.files import whole_folder, writing
 from weakspot.core.finding import Finding
 from weakspot.core.observation import Batch
 from weakspot.core.progress import Progress, Silent
+from weakspot.core.source import Source
 from weakspot.core.subject import Subject
 from weakspot.core.tasks import probabilities
 from weakspot.data.images import png
@@ -39,20 +40,6 @@ _DIGITS = 4
 """Of the voxel maps: more would be noise that takes ten times the space."""
 _INNER = ("nodes",)
 """Columns that serve the lesion model and mean nothing outside of it."""
-
-
-class Volumes(Protocol):
-    """A source whose cases lie on known grids, as `NiftiFolder` has them."""
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The cases."""
-
-    def read(self, positions: np.ndarray) -> Batch:
-        """The cases at these places."""
-
-    def grid(self, case: str) -> Grid:
-        """Where the voxels of a case lie."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +76,11 @@ class ExportedCase:
 def export_cases(
     finding: Finding,
     subject: Subject,
-    source: Volumes,
+    source: Source,
     folder: Path,
     *,
     sampling: Sampling,
+    grid: Callable[[str], Grid] | None = None,
     cases: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
@@ -102,8 +90,10 @@ def export_cases(
 
     finding: the lesions, scored or not.
     sampling: how they were sampled and cut, as `Lesions(...).case_sampling` has it.
+    grid: where the voxels of a case lie; by default as the source says, which `NiftiFolder` does.
     cases: which ones; all by default.
     """
+    placed: Callable[[str], Grid] = grid or source.grid  # type: ignore[attr-defined]
     chosen = list(source.ids if cases is None else cases)
     for case in chosen:
         _check_free(folder / case)
@@ -115,7 +105,7 @@ def export_cases(
             if case not in positions:
                 raise DataError(f"the data have no case {case!r}")
             batch = source.read(np.array([positions[case]]))
-            written.append(export_case(sampled_case(finding, subject, batch, source.grid(case), sampling), folder))
+            written.append(export_case(sampled_case(finding, subject, batch, placed(case), sampling), folder))
             bar.advance(1)
         return written
     finally:

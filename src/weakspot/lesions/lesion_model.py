@@ -5,7 +5,7 @@ best on held-out patients, gives the probability of a false positive; it is cali
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,25 @@ from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Finding
+from weakspot.core.progress import shown_progress
 from weakspot.core.stateless_random import draw_keys
 from weakspot.lesions.baselines import DIRECT
 from weakspot.lesions.gcn import Learning, Readout
 from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.method_choice import MethodChoice, choose_method
-from weakspot.lesions.methods import METHODS, REGRESSIONS, TRAINED, Trained, arrays_of, restored, score, train
+from weakspot.lesions.methods import (
+    METHODS,
+    REGRESSIONS,
+    TRAINED,
+    Trained,
+    arrays_of,
+    known_methods,
+    restored,
+    score,
+    train,
+)
 from weakspot.lesions.metrics_evaluation import accuracy_confidence
+from weakspot.lesions.operating_point import KeptShare, operating_point, set_apart
 from weakspot.statistics.calibration import brier_score, logistic, platt_scaling
 
 Floats = NDArray[np.float64]
@@ -69,11 +81,13 @@ class LesionModel:
     """How the lesions were cut and sampled; lesions that it is to judge must be cut alike."""
     patient: str | None = None
     """The pattern that named the patients of these cases."""
+    operating: KeptShare | None = None
+    """Which lesions to drop, where that was asked for."""
 
     def scores(self, lesions: LesionSet) -> dict[str, Floats]:
         """The score of each method, higher for more uncertain lesions; logits where a method gives logits."""
         every = np.arange(len(lesions))
-        known = [name for name in METHODS if name in DIRECT or name in self.trained]
+        known = [name for name in known_methods(lesions) if name in DIRECT or name in self.trained]
         return {name: score(name, self.trained.get(name), lesions, every) for name in known}
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -93,6 +107,7 @@ class LesionModel:
             "cases": list(self.cases),
             "parameters": dict(self.parameters),
             "patient": self.patient,
+            "operating": None if self.operating is None else self.operating.about(),
         }
 
     @classmethod
@@ -116,7 +131,10 @@ class LesionModel:
                 raise KeyError(about["method"])
             calibration = Calibration(**about["calibration"])
             cases, patient = tuple(about["cases"]), about.get("patient")
-            return cls(about["method"], trained, about["readout"], calibration, cases, about["parameters"], patient)
+            kept = about.get("operating")
+            point = None if kept is None else KeptShare.of(kept)
+            rest = calibration, cases, about["parameters"], patient, point
+            return cls(about["method"], trained, about["readout"], *rest)
         except (KeyError, TypeError) as error:
             raise DataError(f"this is no lesion model: {error} is missing or odd; fit it again") from error
 
@@ -148,6 +166,7 @@ def fit_lesion_model(
     folds: int = 5,
     parameters: Mapping[str, Any] | None = None,
     patient: str | None = None,
+    keep: float | None = None,
 ) -> FittedLesionModel:
     """Train all methods on all lesions, and calibrate one on patients that it was not trained on.
 
@@ -155,6 +174,8 @@ def fit_lesion_model(
         one part of the patients, and scores that part.
     method: which gives the probability; "best" compares all.
     parameters, patient: what the model is to note of its cases.
+    keep: the share of the true lesions to keep of a new patient, on average at least; a third of the patients then has
+        no part in training, and the threshold is set on them.
     """
     how = learning or Learning()
     if method not in (*METHODS, BEST):
@@ -162,14 +183,51 @@ def fit_lesion_model(
     if folds < 2:
         raise ConfigError(f"folds is {folds}: expected 2 or more, so that some patients are held out")
     _check_both(lesions)
-    asked = METHODS if method == BEST else (method,)
-    held_out = {name: held_out_scores(lesions, patients, name, how, folds=folds) for name in asked}
+    noted: dict[str, Any] = {"parameters": parameters, "patient": patient}
+    if keep is None:
+        return _fitted(lesions, patients, method, how, folds, **noted)
+    apart = set_apart(patients, lesions.false_positive, keep=keep, seed=how.seed)
+    inside, outside = np.flatnonzero(~apart), np.flatnonzero(apart)
+    rest, kept_back = lesions.chosen(inside), lesions.chosen(outside)
+    _check_both(rest)
+    fitted = _fitted(rest, patients[inside], method, how, folds, **noted)
+    scored = fitted.model.scores(kept_back)[fitted.model.method]
+    cases = tuple(np.unique(kept_back.case).tolist())
+    point = operating_point(scored, kept_back.false_positive, patients[outside], keep=keep, cases=cases)
+    held_out = np.full(len(lesions), np.nan)
+    held_out[inside] = fitted.held_out
+    model = replace(fitted.model, operating=point, cases=tuple(np.unique(lesions.case).tolist()))
+    return FittedLesionModel(model, held_out, fitted.choice)
+
+
+def _fitted(
+    lesions: LesionSet,
+    patients: np.ndarray,
+    method: str,
+    how: Learning,
+    folds: int,
+    *,
+    parameters: Mapping[str, Any] | None,
+    patient: str | None,
+) -> FittedLesionModel:
+    asked = known_methods(lesions) if method == BEST else (method,)
+    progress = shown_progress()
+    progress.begin("training methods", total=len(asked) + len(TRAINED))
+    try:
+        held_out, trained = dict[str, Floats](), dict[str, Trained]()
+        for name in asked:
+            held_out[name] = held_out_scores(lesions, patients, name, how, folds=folds)
+            progress.advance(1)
+        for name in TRAINED:
+            trained[name] = train(name, lesions, np.arange(len(lesions)), how)
+            progress.advance(1)
+    finally:
+        progress.end()
     choice = choose_method(_comparable(held_out), lesions.false_positive, patients) if method == BEST else None
     taken = method if choice is None else choice.method
-    every = np.arange(len(lesions))
     model = LesionModel(
         taken,
-        {name: train(name, lesions, every, how) for name in TRAINED},
+        trained,
         how.readout,
         calibrate(held_out[taken], lesions.false_positive),
         tuple(np.unique(lesions.case).tolist()),

@@ -7,7 +7,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from weakspot.lesions.baselines import DIRECT, Direct, MetaSegMethod, direct_uncertainties, metaseg_features
+from weakspot.lesions.baselines import (
+    DIRECT,
+    STRUCTURAL,
+    Direct,
+    MetaSegMethod,
+    direct_uncertainties,
+    metaseg_features,
+)
 from weakspot.lesions.gcn import Kind, Learning, LesionGraph, Readout, TrainedGcn, train_gcn
 from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.linear import Linear, fit_least_squares, fit_logistic
@@ -17,10 +24,14 @@ Floats = NDArray[np.float64]
 Trained = TrainedGcn | Linear | Trees
 """A trained method; its numbers are arrays."""
 PaperMethod = Literal["gcn_classification", "gcn_regression", Direct, MetaSegMethod]
-Method = Literal[PaperMethod, "entropy_size", "node_means", "boosted_trees", "gcn_without_edges"]
+Method = Literal[
+    Direct, "structural", "entropy_size", MetaSegMethod, "node_means", "boosted_trees", "gcn_without_edges",
+    "gcn_classification", "gcn_regression",
+]  # fmt: skip
 PAPER_METHODS: tuple[PaperMethod, ...] = get_args(PaperMethod)
 """Those of Lambert et al. 2022."""
 METHODS: tuple[Method, ...] = get_args(Method)
+"""From the simplest to the most complex, as `LEVEL` says."""
 TRAINED = tuple(name for name in METHODS if name not in DIRECT)
 REGRESSIONS = ("gcn_regression", "metaseg_regression")
 """Methods that predict the adjusted IoU; the others give the logit of being a false positive."""
@@ -37,6 +48,11 @@ LEVEL = {
 """How complex a method is: of methods that are as good as each other the simplest is taken."""
 
 
+def known_methods(lesions: LesionSet) -> tuple[str, ...]:
+    """The methods that these lesions have what they need for; older samples have no structural uncertainty."""
+    return tuple(name for name in METHODS if name != STRUCTURAL or STRUCTURAL in lesions.columns)
+
+
 def entropy_size_features(lesions: LesionSet) -> Floats:
     """Mean entropy and the logarithm of the size; shape (lesions, 2)."""
     return np.column_stack([lesions.columns["entropy"], np.log(lesions.columns["voxels"])]).astype(np.float64)
@@ -44,11 +60,7 @@ def entropy_size_features(lesions: LesionSet) -> Floats:
 
 def node_mean_features(lesions: LesionSet) -> Floats:
     """The mean of each feature over the nodes of a lesion's graph; shape (lesions, features)."""
-    sizes = np.diff(lesions.nodes.starts)
-    of = np.repeat(np.arange(len(sizes)), sizes)
-    sums = np.zeros((len(sizes), lesions.features.shape[1]))
-    np.add.at(sums, of, lesions.features.astype(np.float64))
-    return sums / sizes[:, None]
+    return lesions.node_means
 
 
 def tree_features(lesions: LesionSet) -> Floats:

@@ -96,6 +96,9 @@ class ScoredFold:
     voxels: the size of each lesion.
     patients: all of the fold, also those without a lesion.
     dice: mean over each patient's cases, NaN where nothing could be compared.
+    structural: mean over each patient's cases of their structural uncertainty, where it is known.
+    found: of each lesion which true one it finds, numbered over all cases, negative for none; where that is known.
+    scans, true_lesions: how many there are.
     """
 
     uncertainty: Mapping[str, Floats]
@@ -104,6 +107,10 @@ class ScoredFold:
     voxels: NDArray[np.int64]
     patients: NDArray[np.str_]
     dice: Floats
+    structural: Floats | None = None
+    found: NDArray[np.int64] | None = None
+    scans: int = 0
+    true_lesions: int = 0
 
 
 @dataclass(frozen=True)

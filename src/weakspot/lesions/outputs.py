@@ -1,6 +1,6 @@
 """What the Findings of the lesions room hold, and how they are read: torch-free."""
 
-from weakspot.core.figures import Bars, Curves, ReliabilityCurve, Scatter
+from weakspot.core.figures import Bars, ReliabilityCurve, Scatter
 from weakspot.core.outputs import (
     Advice,
     ArraySpec,
@@ -9,22 +9,30 @@ from weakspot.core.outputs import (
     ValueSpec,
     count,
     flag,
-    interval,
     number,
     optional,
     share,
     text,
 )
 from weakspot.core.room import Room, ViewerPage
+from weakspot.lesions.evaluation_outputs import AREAS, EVALUATION, SENSITIVITIES
 
 _CASES = {
     "lesions": count("lesions found"),
     "cases": count("cases examined"),
+    "patients": count("patients, by the pattern that names them", optional=True),
     "without_lesion": count("cases without a lesion"),
     "true_positives": count("lesions that agree with the ground truth", optional=True),
     "false_positives": count("lesions that do not", better="lower", optional=True),
     "missed_lesions": count("true lesions that none touches", better="lower", optional=True),
     "dice": number("mean Dice over the cases, or the patients where they are named", better="higher", optional=True),
+    "recall": share("true lesions that a lesion touches", better="higher", optional=True),
+    "precision": share("lesions that agree with the ground truth", better="higher", optional=True),
+    "f1": number("harmonic mean of recall and precision", better="higher", optional=True),
+    "panoptic_quality": number("mean panoptic quality of the cases, or patients", better="higher", optional=True),
+    "hd95": number(
+        "95 % surface distance to the true lesion, median of those that match", better="lower", optional=True
+    ),
 }
 _PLACE = {
     "case": text("the case"),
@@ -34,6 +42,11 @@ _CENTRE = {axis: ValueSpec(f"centre of the lesion along {axis}", role="coordinat
 _TRUTH = {
     "adjusted_iou": number("adjusted intersection over union with the ground truth", better="higher", optional=True),
     "true_positive": flag("whether the lesion agrees with the ground truth", better="higher", optional=True),
+    "true_lesion": ValueSpec(
+        "number of the true lesion that it shares most voxels with, 0 for none", "count", role="code", optional=True
+    ),
+    "iou": number("intersection over union with that lesion alone", better="higher", optional=True),
+    "hd95": number("95 % of the distances between both surfaces are at most this, in mm if known", optional=True),
 }
 _MEASURES = {
     "voxels": count("size in voxels"),
@@ -45,6 +58,9 @@ _MEASURES = {
     "entropy_logsum": number("sum of the logarithms of the entropy over the lesion's voxels"),
     "variance_logsum": number("sum of the logarithms of the variance over the lesion's voxels"),
     "pcs_logsum": number("sum of log(1 − p) over the lesion's voxels, p the predicted confidence score"),
+    "structural": number(
+        "1 − mean over the looks of the lesion's IoU with the look's lesion that shares most with it", optional=True
+    ),
     "nodes": count("voxels of the lesion's graph"),
 }
 _CASE_ARRAYS = {
@@ -53,6 +69,11 @@ _CASE_ARRAYS = {
     "case_dice": ArraySpec("Dice of each case", ("case",), optional=True),
     "case_true_lesions": ArraySpec("true lesions of each case", ("case",), optional=True),
     "case_missed_lesions": ArraySpec("true lesions that none touches", ("case",), optional=True),
+    "case_panoptic_quality": ArraySpec("panoptic quality of each case", ("case",), optional=True),
+    "case_structural": ArraySpec("1 − mean IoU of a look's lesions with those of the mean", ("case",), optional=True),
+    "case_sampled_voxels": ArraySpec("voxels where any look has a lesion", ("case",), optional=True),
+    "case_looks": ArraySpec("looks at each case", ("case",), optional=True),
+    "case_sides": ArraySpec("voxels along each axis", ("case", "axis"), optional=True),
     "case_trained_on": ArraySpec("whether the network was trained on the case", ("case",), optional=True),
 }
 _RELIABILITY_ARRAYS = {
@@ -89,18 +110,13 @@ _METHOD = {
     "method": text("what gives the probability of a false positive"),
     "calibrated": flag("whether the probability is calibrated"),
     "brier": number("mean squared error of the probability", better="lower", optional=True),
+    "calibration_error": number("expected calibration error over ten bins", better="lower", optional=True),
     "brier_of_share": number(
         "mean squared error where every lesion gets the share of false positives as its probability", optional=True
     ),
     "patients_worse_than_share": count(
         "patients for whom the probability errs more than that share", better="lower", optional=True
     ),
-}
-_AREAS = {
-    "area": number("area under the accuracy–confidence curve; ½ is chance", better="higher", optional=True),
-    "best_baseline": text("the baseline with the largest area, chosen on the same cases", optional=True),
-    "area_of_best_baseline": number("its area", optional=True),
-    "difference": number("area of the method less that of the best baseline", better="higher", optional=True),
 }
 LESIONS = Outputs(
     summary=_CASES,
@@ -109,6 +125,10 @@ LESIONS = Outputs(
         **_CASE_ARRAYS,
         "node_features": ArraySpec("features of each voxel of the lesions", ("node", "feature")),
         "node_places": ArraySpec("its place", ("node", "axis")),
+        "sample_places": ArraySpec(
+            "voxels where any look has a lesion, case by case, by their place in C order", ("voxel",), optional=True
+        ),
+        "sample_masks": ArraySpec("masks of all looks there, 8 in a byte", ("voxel", "byte"), optional=True),
     },
     figures=(_SIZES,),
     headlines=(Headline("{lesions} lesions are found in {cases} cases.", 20),),
@@ -135,16 +155,24 @@ _OF_METHODS = {
     name: number("uncertainty by this method", optional=True)
     for name in ("gcn_*", "metaseg_*", "entropy_size", "node_means", "boosted_trees")
 }
+_KEEP = {
+    "keep": share("share of the true lesions found to keep of a new patient, on average at least", optional=True),
+    "keep_threshold": number("score above which lesions are dropped for that", optional=True),
+    "keep_patients": count("patients that the threshold was set on", optional=True),
+    "keep_removed": count("false positives dropped there", optional=True),
+}
 LESION_FIT = Outputs(
     summary={
         "lesions": count("lesions learnt from"),
         "false_positives": count("of them false positives"),
         "cases": count("cases with lesions"),
+        "patients": count("patients with lesions", optional=True),
         **_METHOD,
         "area": number(
             "area under the accuracy–confidence curve on held-out patients; ½ is chance", better="higher", optional=True
         ),
         **_CHOICE,
+        **_KEEP,
     },
     columns={
         **_PLACE,
@@ -175,10 +203,15 @@ _EXPORT = Advice(
 SCORES = Outputs(
     summary={
         **_CASES,
-        "patients": count("patients, by the pattern that names them", optional=True),
         **_METHOD,
         "expected_false_positives": number("false positives to expect: the sum of the probabilities", optional=True),
-        **_AREAS,
+        "dropped": count("lesions to drop, to keep the share of true ones asked for", optional=True),
+        "false_positives_dropped": count("false positives among them", better="higher", optional=True),
+        "true_positives_kept": share(
+            "true lesions found that are kept, mean over patients", better="higher", optional=True
+        ),
+        **AREAS,
+        **SENSITIVITIES,
     },
     columns={
         **_PLACE,
@@ -186,6 +219,7 @@ SCORES = Outputs(
         "false_positive_probability": share("probability that the lesion is a false positive"),
         "rank": ValueSpec("place, the most likely false positive first", "count", role="rank"),
         "uncertainty": number("uncertainty by the chosen method"),
+        "kept": flag("whether the lesion is kept at the operating point", optional=True),
         **_TRUTH,
         **_MEASURES,
         **_OF_METHODS,
@@ -214,51 +248,6 @@ SCORES = Outputs(
     ),
     advice=(_EXPORT,),
 )
-EVALUATION = Outputs(
-    summary={
-        "true_positives": count("lesions that agree with the ground truth, over all folds"),
-        "false_positives": count("lesions that do not, over all folds", better="lower"),
-        "patients": count("patients evaluated"),
-        "dice": number("mean Dice over the patients", better="higher"),
-        **_AREAS,
-    },
-    columns={
-        "method": text("the method; pcs_mean and pcs_logsum are of 1 − p, p the predicted confidence score"),
-        "area": number("area under the accuracy–confidence curve; ½ is chance", better="higher"),
-        **interval("the area"),
-        "difference": number("area of the chosen method less this one's"),
-        **interval("the difference", "difference"),
-        "spearman_with_size": number("Spearman's correlation with the size of the lesions"),
-        "area_*": number("area in one fold"),
-    },
-    arrays={
-        "fold_true_positives": ArraySpec("true positives of each fold", ("fold",)),
-        "fold_false_positives": ArraySpec("false positives of each fold", ("fold",)),
-        "fold_dice": ArraySpec("Dice of each fold with its interval", ("fold", "end")),
-        "curve_false_positives": ArraySpec("share of the false positives kept", ("point",)),
-        "curve_true_positives": ArraySpec("share of the true positives kept", ("method", "point")),
-    },
-    figures=(
-        Bars(
-            labels=("table.method",), values="table.area", low="table.low", high="table.high", readable=True,
-            x_label="area",
-            caption="How well each method separates false from true positives: area with interval; ½ is chance.",
-        ),
-        Curves(
-            x="curve_false_positives", lines="curve_true_positives", rows="table.method",
-            x_label="share of the false positives kept", y_label="share of the true ones kept",
-            x_format="percent", y_format="percent",
-            caption="The share of true and of false lesions that remains as more uncertain ones are removed.",
-        ),
-    ),
-    headlines=(
-        Headline(
-            "False positives are separated from true lesions with an area of {area}, where 0.5 is chance. The best "
-            "baseline, {best_baseline}, chosen on the same cases, reaches {area_of_best_baseline}.",
-            5,
-        ),
-    ),
-)  # fmt: skip
 CASE_VOLUMES = Outputs(
     summary={"cases": count("cases that can be looked at"), "bytes": ValueSpec("what they take", "bytes")},
     columns={

@@ -13,16 +13,19 @@ from weakspot.core.look import Look
 from weakspot.core.probe import complete_options
 from weakspot.core.source import Source
 from weakspot.core.step import Step
+from weakspot.core.trial_run import trial_run
 from weakspot.lesions import outputs as declared
 from weakspot.lesions.analysis import check_alike, fit_finding, ordered, scores_finding
 from weakspot.lesions.case_probes import CaseProbe, LesionProbe, Sampling
 from weakspot.lesions.cases import LesionDefinition
 from weakspot.lesions.estimates import case_summary
+from weakspot.lesions.fit_forecast import tried_fit
 from weakspot.lesions.gcn import Learning, Readout
 from weakspot.lesions.leakage import check_not_learnt, check_unseen, check_untrained
 from weakspot.lesions.lesion_model import BEST, LesionModel, fit_lesion_model
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.methods import METHODS
+from weakspot.lesions.operating_point import fewest_patients
 from weakspot.looks.dropout import McDropout
 
 
@@ -46,6 +49,7 @@ class Lesions(LesionProbe):
     standardise: whether the graphs hold z-scores of each case's intensities over its voxels that are not 0.
     trained_on: ids of cases that the network was trained on; they are marked, no lesion model learns from them, and
         none of them may be a test case.
+    patient: a pattern for the patient at the beginning of a case's id; without it each case is a patient.
     seed: of the dropout masks.
     """
 
@@ -61,6 +65,7 @@ class Lesions(LesionProbe):
     log_epsilon: float = 1e-6
     standardise: bool = True
     trained_on: tuple[str, ...] = ()
+    patient: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -72,7 +77,7 @@ class Lesions(LesionProbe):
     ) -> None:
         """Refuse test cases that the network was trained on; of other splits they are marked."""
         if split == "test" and split in data:
-            check_untrained(data[split].ids, _trained_on(options, data))
+            check_untrained(data[split].ids, _trained_on(options, data), patient=options.get("patient"))
 
     @cached_property
     def case_sampling(self) -> Sampling:
@@ -85,7 +90,8 @@ class Lesions(LesionProbe):
         """The lesions of all cases."""
         table, arrays = self.gathered()
         arrays["case_trained_on"] = np.isin(arrays["cases"], np.array(self.trained_on, dtype=np.str_))
-        return self.finding(summary=case_summary(table, arrays), table=ordered(table), arrays=arrays)
+        owners = None if self.patient is None else patients_of(arrays["cases"], self.patient)
+        return self.finding(summary=case_summary(table, arrays, owners), table=ordered(table), arrays=arrays)
 
 
 class SamplingProbe(CaseProbe):
@@ -137,6 +143,8 @@ class LesionFit(SampledLesionProbe):
     folds: how many parts to cut the patients into for the calibration.
     patient: a pattern for the patient at the beginning of a case's id; without it each case is a patient.
     training_cases: true to allow cases that the network was trained on.
+    keep_true: the share of the true lesions to keep, such as 0.95: sets a threshold above which lesions are dropped,
+        on a third of the patients, 19 or more for 0.95, which then do not train.
     seed: of the training.
     device: where the graph networks are trained: "cpu", so that models are equal whatever machine ends a Run, or
         "cuda", which pays for lesions of thousands of voxels.
@@ -156,6 +164,7 @@ class LesionFit(SampledLesionProbe):
     folds: int = 5
     patient: str | None = None
     training_cases: bool = False
+    keep_true: float | None = None
     seed: int = 0
     device: str = "cpu"
 
@@ -167,6 +176,8 @@ class LesionFit(SampledLesionProbe):
             raise ConfigError(f"method is {self.method!r}: expected one of {choices}")
         if self.folds < 2:
             raise ConfigError(f"folds is {self.folds}: expected 2 or more, so that some patients are held out")
+        if self.keep_true is not None:
+            fewest_patients(self.keep_true)  # refuses what is no share
 
     @cached_property
     def learning(self) -> Learning:
@@ -192,8 +203,13 @@ class LesionFit(SampledLesionProbe):
     def finish(self) -> Finding:
         """The trained methods, and what they say of held-out patients."""
         lesions = LesionSet.of(self.gathered_lesions())
-        patients = patients_of(lesions.case, self.patient)
+        patients, trial = patients_of(lesions.case, self.patient), trial_run()
+        if trial is not None:
+            share = trial.whole / trial.tried
+            fitted, trial.seconds = tried_fit(lesions, self.learning, method=self.method, folds=self.folds, share=share)
+            return fit_finding(lesions, fitted, patients)
         how: dict[str, Any] = {"method": self.method, "learning": self.learning, "folds": self.folds}
+        how["keep"] = self.keep_true
         how |= {"parameters": self.lesions_probe.parameters(), "patient": self.patient}
         return fit_finding(lesions, fit_lesion_model(lesions, patients, **how), patients)
 

@@ -14,7 +14,7 @@ from weakspot.looks.samples import sampling
 
 OF_FIT = (
     "method", "epochs", "batch_size", "hidden", "first_rate", "last_rate", "readout", "folds", "training_cases",
-    "device",
+    "keep_true", "device",
 )  # fmt: skip
 """Options that say how a lesion model is trained."""
 
@@ -28,7 +28,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     trained_on: ids of the cases that the network was trained on, or a file with one in each line.
     patient: a pattern that names the patient at the beginning of a case's id.
     volumes: true, or options of `CaseVolumes`: keep the volumes in the Run, so that the viewer can show them.
-    device, method, epochs, batch_size, hidden, first_rate, last_rate, readout, folds, training_cases: as in
+    device, method, epochs, batch_size, hidden, first_rate, last_rate, readout, folds, training_cases, keep_true: as in
         `LesionFit`.
     All other options are those of `Lesions`.
 
@@ -44,7 +44,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         rest["trained_on"] = case_ids(rest["trained_on"])
     if isinstance(splits, str) or not all(isinstance(name, str) for name in splits):
         raise ConfigError(f"splits is {shortened(splits)}: expected a list of splits, such as [validation, test]")
-    planned = [Step.of(Lesions, split=name, **rest) for name in splits]
+    planned = [Step.of(Lesions, split=name, patient=patient, **rest) for name in splits]
     planned += [_volumes(volumes, name, rest) for name in splits if volumes is not False]
     if split is None:
         if training:

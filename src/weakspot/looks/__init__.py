@@ -1,6 +1,7 @@
 """Looks: neighbours, Monte-Carlo dropout, ensembles, flips, stored samples. The interface is `core.look.Look`."""
 
 from weakspot.core.look import Look, Original
+from weakspot.looks.axes import ReversedAxes
 from weakspot.looks.corruptions import Corruption
 from weakspot.looks.dropout import McDropout
 from weakspot.looks.flips import Flips
@@ -57,6 +58,7 @@ __all__ = [
     "Quantity",
     "Rain",
     "Range",
+    "ReversedAxes",
     "Rotate",
     "Scale",
     "Shear",

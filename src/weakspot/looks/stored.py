@@ -1,7 +1,9 @@
 """Stored softmax volumes in place of a network, as nnU-Net writes them with `--save_probabilities`."""
 
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from weakspot.looks.members import asked
 
 KEYS = ("probabilities", "softmax")
 """What nnU-Net 2 and 1 call the array."""
+_LATER_HEADER = np.lib.format.read_array_header_2_0
 _SUMS_TO = 0.02
 """How far the probabilities of a voxel may be from 1 together: nnU-Net stores them in half precision."""
 
@@ -29,36 +32,42 @@ class StoredSamples:
     volumes lie on the grid of the image files, as nnU-Net writes them, so the images must be read as they are: without
     resampling, and with orientation "file".
 
-    folders: one per fold or sample. A case is found by its id.
-    classes: how many there are, background included.
+    folders: one per fold or sample, or one alone, such as the average that nnU-Net writes for several folds: then there
+        is one look, and no variance. A case is found by its id.
+    classes: how many there are, background included; by default as many as the first file has.
     key: the array's name in the files; by default what nnU-Net 2 or 1 calls it.
     """
 
-    def __init__(self, folders: Sequence[str | Path], *, classes: int = 2, key: str | None = None):
-        if isinstance(folders, str | Path) or len(folders) < 2 or classes < 2:
+    def __init__(
+        self, folders: Sequence[str | Path] | str | Path, *, classes: int | None = None, key: str | None = None
+    ):
+        listed = [folders] if isinstance(folders, str | Path) else list(folders)
+        if not listed or (classes is not None and classes < 2):
             raise ConfigError(
-                f"folders is {folders!r} and classes {classes}: expected a list of two folders or more, one per "
-                "network, and two classes or more"
+                f"folders is {folders!r} and classes {classes}: expected a list of folders, one per network, and two "
+                "classes or more"
             )
-        self.folders = tuple(map(Path, folders))
-        self.classes = classes
+        self.folders = tuple(map(Path, listed))
         self._keys = KEYS if key is None else (key,)
         missing = next((folder for folder in self.folders if not folder.is_dir()), None)
         if missing is not None:
             raise DataError(f"{missing} is no folder: expected stored samples CASE.npz there")
+        self.classes = self._class_count() if classes is None else classes
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """The volumes that are asked for; NaN where no network was requested."""
         question = asked()
         if question is None:
-            return torch.full((inputs.shape[0], self.classes, *inputs.shape[2:]), torch.nan, device=inputs.device)
+            nothing = torch.full((), torch.nan, device=inputs.device)
+            return nothing.expand(inputs.shape[0], self.classes, *inputs.shape[2:])
         if are_flipped():
             raise SubjectError(
                 "stored samples are of the image as it is, so flips mean nothing: sample by members alone"
             )
         folder = self.folders[question.of(len(self.folders))]
         shape = (self.classes, *inputs.shape[2:])
-        return torch.stack([self._volume(folder, case, shape) for case in question.ids]).to(inputs.device)
+        volumes = [self.volume(folder, case, shape) for case in question.ids]
+        return (volumes[0][None] if len(volumes) == 1 else torch.stack(volumes)).to(inputs.device)
 
     def subject(self, *, names: Sequence[str] | None = None) -> Subject:
         """The stored samples as a Subject; `names` are those of the classes."""
@@ -82,40 +91,89 @@ class StoredSamples:
         """The cases that every folder has."""
         return tuple(sorted(set.intersection(*({path.stem for path in f.glob("*.npz")} for f in self.folders))))
 
-    def _volume(self, folder: Path, case: str, shape: tuple[int, ...]) -> Tensor:
+    def _class_count(self) -> int:
+        """By the first file that can be read."""
+        for path in sorted(path for folder in self.folders for path in folder.glob("*.npz")):
+            with suppress(BadSample):
+                return max(2, self.shape(path.parent, path.stem)[0])
+        return 2
+
+    def shape(self, folder: Path, case: str) -> tuple[int, ...]:
+        """Of a stored volume, by the header of its array alone: (classes, z, y, x)."""
         path = folder / f"{case}.npz"
-        try:
-            with open_plain(path) as file, np.load(file, allow_pickle=False) as stored:
-                key = next((key for key in self._keys if key in stored), None)
-                if key is None:
-                    raise BadSample(
-                        case, f"case {case}: {path} has {', '.join(stored)}, expected {self._keys[0]}: give key"
-                    )
-                values = np.asarray(stored[key], dtype=np.float32)
-        except FileNotFoundError as error:
+        with _reading(path, case), open_plain(path) as file, zipfile.ZipFile(file) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            with archive.open(f"{self._key(names, path, case)}.npy") as array:
+                version = np.lib.format.read_magic(array)
+                header = np.lib.format.read_array_header_1_0 if version == (1, 0) else _LATER_HEADER
+                return tuple(int(side) for side in header(array)[0])
+
+    def check_case(self, case: str, shape: Sequence[int], *, whole: bool = True) -> None:
+        """Refuse a case of which a folder has no volume of this shape (z, y, x).
+
+        whole: read the volumes too; otherwise their headers alone.
+        """
+        expected = (self.classes, *shape)
+        for folder in self.folders:
+            _check_shape(self.shape(folder, case), expected, folder / f"{case}.npz", case)
+            if whole:
+                self.volume(folder, case, expected)
+
+    def _key(self, names: Sequence[str], path: Path, case: str) -> str:
+        key = next((key for key in self._keys if key in names), None)
+        if key is None:
             raise BadSample(
-                case, f"case {case} has no stored sample {path}: predict it with --save_probabilities"
-            ) from error
-        except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-            raise BadSample(case, f"case {case}: {path} cannot be read: {error}; copy or predict it again") from error
+                case,
+                f"case {case}: {path} has {', '.join(names) or 'no array'}, expected {self._keys[0]}: give key, or "
+                "predict it again",
+            )
+        return key
+
+    def volume(self, folder: Path, case: str, shape: tuple[int, ...]) -> Tensor:
+        """The volume of a case in one folder, in half precision where it is stored so; no softmax is refused."""
+        path = folder / f"{case}.npz"
+        with _reading(path, case), open_plain(path) as file, np.load(file, allow_pickle=False) as stored:
+            values = stored[self._key(list(stored), path, case)]
+            values = values if values.dtype == np.float16 else values.astype(np.float32)
         _check_volume(values, shape, path, case)
         return torch.from_numpy(values)
 
 
-def _check_volume(values: np.ndarray, shape: tuple[int, ...], path: Path, case: str) -> None:
-    if values.shape != shape:
+@contextmanager
+def _reading(path: Path, case: str) -> Iterator[None]:
+    """Errors of a file by the name of its case."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise BadSample(
+            case, f"case {case} has no stored sample {path}: predict it with --save_probabilities"
+        ) from error
+    except BadSample:
+        raise
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise BadSample(case, f"case {case}: {path} cannot be read: {error}; copy or predict it again") from error
+
+
+def _check_shape(found: tuple[int, ...], shape: tuple[int, ...], path: Path, case: str) -> None:
+    if found != shape:
         raise BadSample(
             case,
-            f"case {case}: {path} has shape {values.shape}, expected {shape} (classes, z, y, x): read the images "
+            f"case {case}: {path} has shape {found}, expected {shape} (classes, z, y, x): read the images "
             "without resampling and with orientation 'file'; nnU-Net 1 may have stored a cropped volume, then predict "
             "with nnU-Net 2",
         )
-    total = values.sum(0)
-    if not np.isfinite(total).all() or values.min() < 0 or np.abs(total - 1).max() > _SUMS_TO:
+
+
+def _check_volume(values: np.ndarray, shape: tuple[int, ...], path: Path, case: str) -> None:
+    _check_shape(values.shape, shape, path, case)
+    slices = (values[:, part].astype(np.float32) for part in range(values.shape[1]))  # a whole volume takes memory
+    ends = np.array([(part.min(), (total := part.sum(0)).min(), total.max()) for part in slices])
+    lowest, low, high = float(ends[:, 0].min()), float(ends[:, 1].min()), float(ends[:, 2].max())
+    if not (lowest >= 0 and low >= 1 - _SUMS_TO and high <= 1 + _SUMS_TO):
         raise BadSample(
             case,
             f"case {case}: the numbers of a voxel in {path} are no probabilities that sum to 1 (least "
-            f"{values.min():.3g}, largest sum {total.max():.3g}): store the softmax; regions that overlap have none",
+            f"{lowest:.3g}, largest sum {high:.3g}): store the softmax; regions that overlap have none",
         )
 
 

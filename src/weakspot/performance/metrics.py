@@ -7,12 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weakspot.statistics import Interval, bootstrap_interval, wilson_interval
-from weakspot.statistics.clustered import grouped_share_interval
+from weakspot.statistics import Interval, bootstrap_interval, mean_interval, wilson_interval
+from weakspot.statistics.clustered import grouped_mean_interval, grouped_share_interval
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 _REPLICATES = 500
+_LEAST_INPUTS = 20
+_ALIKE = 1e-12
+_OPEN = (np.nan, np.nan)
 
 
 class ClassScores(NamedTuple):
@@ -50,6 +53,60 @@ def class_scores(target: ArrayLike, prediction: ArrayLike, belongs: ArrayLike | 
     with np.errstate(invalid="ignore"):
         precision = right[number] / predicted[number]
     return ClassScores(number, inputs[number], right[number] / inputs[number], low, high, precision)
+
+
+class ClassOverlaps(NamedTuple):
+    """Each class that occurs in a target or a prediction, with its IoU over all positions; shape (classes,)."""
+
+    number: Counts
+    inputs: Counts
+    """In whose target or prediction it occurs."""
+    iou: Floats
+    low: Floats
+    """Of the interval; NaN for a class of fewer than 20 inputs."""
+    high: Floats
+
+
+def class_overlaps(
+    both: ArrayLike, either: ArrayLike, belongs: ArrayLike | None = None, *, confidence: float = 0.95
+) -> ClassOverlaps:
+    """IoU = Σ_i both_i / Σ_i either_i of each class (Everingham et al. 2010, `everingham2010`), with its interval.
+
+    Inputs vary, not positions: the interval is that of the mean of IoU + n·(both_i − IoU·either_i)/Σ either over the n
+    inputs in which the class occurs, a ratio made linear. Where these do not vary it is Wilson's of as many inputs.
+
+    both, either: positions of target and prediction, and of target or prediction; shape (inputs, classes).
+    belongs: what each input belongs to, such as a film, where some belong together; intervals then go by it.
+    confidence: of the intervals.
+
+    >>> class_overlaps([[2, 0], [1, 0]], [[4, 0], [2, 0]]).iou.tolist()
+    [0.5]
+    """
+    shared, all_of = np.asarray(both, dtype=np.float64), np.asarray(either, dtype=np.float64)
+    number = np.flatnonzero(all_of.sum(0))
+    iou = shared.sum(0)[number] / all_of.sum(0)[number]
+    inputs = (all_of[:, number] > 0).sum(0)
+    ends = [
+        _overlap_interval(shared[:, one], all_of[:, one], belongs, confidence) if count >= _LEAST_INPUTS else _OPEN
+        for one, count in zip(number, inputs, strict=True)
+    ]
+    low, high = np.reshape(ends, (-1, 2)).T
+    return ClassOverlaps(number, inputs, iou, low, high)
+
+
+def _overlap_interval(both: Floats, either: Floats, belongs: ArrayLike | None, confidence: float) -> tuple[float, ...]:
+    there = either > 0
+    iou, count = both.sum() / either.sum(), int(there.sum())
+    moved = iou + count * (both - iou * either)[there] / either.sum()
+    groups = None if belongs is None else np.asarray(belongs)[there]
+    if np.ptp(moved) < _ALIKE:
+        alone = count if groups is None else len(np.unique(groups))
+        ends = wilson_interval(iou * alone, alone, confidence=confidence)
+    elif groups is None:
+        ends = mean_interval(moved, confidence=confidence)
+    else:
+        ends = grouped_mean_interval(moved, groups, confidence=confidence)
+    return tuple(float(np.clip(end, 0, 1)) for end in ends)
 
 
 def surely_worst(scores: ClassScores) -> Counts:

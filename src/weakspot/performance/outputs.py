@@ -23,11 +23,20 @@ _BY_CLASS, _BY_CONFUSION, _BINS = ("classes",), ("confusions",), ("bins",)
 _SUMMARY = optional(
     {
         "accuracy": share("share of the inputs predicted correctly", better="higher", mean_of="correct"),
-        "errors": count("inputs predicted incorrectly", better="lower"),
+        "errors": count("inputs predicted incorrectly", better="lower", counts="not correct"),
         "most_frequent": share("share of the inputs of the most frequent class: what always answering it would get"),
         "class_mean": share("mean over the classes of the share of their inputs predicted correctly", better="higher"),
         "worst_class": text("class that is most surely predicted badly: whose interval ends lowest"),
         "worst_class_accuracy": share("share of its inputs predicted correctly", better="higher"),
+        "iou": share("IoU, mean over the classes and then over the inputs", better="higher", mean_of="iou"),
+        "pixel_accuracy": share(
+            "share of the positions predicted correctly, mean over the inputs",
+            better="higher",
+            mean_of="pixel_accuracy",
+        ),
+        "worst_class_iou": share(
+            "its IoU over all positions; the interval holds for all classes at once", better="higher"
+        ),
         "top5_accuracy": share("share of the inputs whose label is among the five highest outputs", better="higher"),
         "label_accuracy": share("share of single labels predicted correctly", better="higher"),
         "macro_f1": number("mean F1 of the labels", better="higher"),
@@ -57,6 +66,8 @@ PERFORMANCE = Outputs(
                 "correct": correct(),
                 "confidence": share("probability of the predicted class"),
                 "error": number("mean of |prediction − label|, or the mean distance of the keypoints", better="lower"),
+                "iou": share("mean IoU over the classes in the target or the prediction", better="higher"),
+                "pixel_accuracy": share("share of the positions predicted correctly", better="higher"),
                 "metadata.*": text("what came with the data", role="metadata"),
             }
         ),
@@ -68,6 +79,7 @@ PERFORMANCE = Outputs(
             "class_accuracy": ArraySpec("share of its inputs predicted correctly", _BY_CLASS),
             "class_low": ArraySpec("low end of its 95 % interval", _BY_CLASS),
             "class_high": ArraySpec("high end of its 95 % interval", _BY_CLASS),
+            "class_iou": ArraySpec("IoU of each class over all positions of all inputs", _BY_CLASS),
             "class_precision": ArraySpec("share of what is predicted as it that is of it", _BY_CLASS),
             "label_f1": ArraySpec("F1 of each label", _BY_CLASS),
             "confusion": ArraySpec('"label → prediction", the most frequent first', _BY_CONFUSION),
@@ -92,7 +104,19 @@ PERFORMANCE = Outputs(
             most=20,
             x_label="share of its inputs predicted correctly",
             format="percent",
-            caption="Every class, the lowest upper end of an interval first; the first 20 where there are more.",
+            caption="Every class, the lowest upper end of an interval first; the first 20 where there are more. Each "
+            "interval holds for its class alone; that of the worst class above for all classes at once.",
+        ),
+        Bars(
+            labels=["class_name"],
+            values="class_iou",
+            low="class_low",
+            high="class_high",
+            most=20,
+            x_label="IoU over all positions",
+            format="percent",
+            caption="IoU of every class, the lowest upper end of an interval first; the first 20 where there are more. "
+            "Each interval holds for its class alone; that of the worst class above for all classes at once.",
         ),
         Bars(
             labels=["confusion"],
@@ -123,12 +147,13 @@ PERFORMANCE = Outputs(
             caption="Prediction against label; a perfect model's points lie on the diagonal.",
         ),
         Histogram(values="table.error", x_label="error", caption="How large the errors are."),
+        Histogram(values="table.iou", x_label="mean IoU over the classes", caption="Mean IoU of every input."),
     ),
     headlines=(
         Headline(
             "{accuracy} of the {inputs} inputs are predicted correctly, {errors} are not; always answering the most "
             "frequent class would be correct for {most_frequent}. The class predicted worst is “{worst_class}”: "
-            "{worst_class_accuracy} correct."
+            "{worst_class_accuracy} correct; this interval holds for all classes at once."
         ),
         Headline(
             "{accuracy} of the {inputs} inputs have all labels right; of single labels {label_accuracy} are right. The "
@@ -144,6 +169,12 @@ PERFORMANCE = Outputs(
             "Keypoints lie {mean_distance} from their place on average; a tenth of the inputs is off by more than "
             "{largest_tenth}.",
             rank=3,
+        ),
+        Headline(
+            "The mean IoU is {iou}, and {pixel_accuracy} of the positions of an input are predicted correctly on "
+            "average. The class segmented worst is “{worst_class}”: IoU {worst_class_iou} over all positions; this "
+            "interval holds for all classes at once.",
+            rank=4,
         ),
         Headline("Without labels nobody can say. The mean confidence is {mean_confidence}.", rank=8),
         Headline("Without labels nobody can say; {inputs} inputs were predicted.", rank=9),

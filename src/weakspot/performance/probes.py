@@ -11,18 +11,20 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Finding, Picture
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
+from weakspot.core.rows import RowTable
 from weakspot.core.tasks import output_errors
 from weakspot.data.metadata_rows import metadata_columns, metadata_rows
 from weakspot.data.thumbnails import thumbnails
-from weakspot.performance.finding_parts import Predicted, numbers_parts, parts, pictures
+from weakspot.performance.finding_parts import Arrays, Numbers, Predicted, numbers_parts, parts, pictures
 from weakspot.performance.outputs import PERFORMANCE
+from weakspot.performance.segmentation_parts import segmentation_columns, segmentation_parts
 
 NUMERIC = ("regression", "keypoints")
 TOP = 5
 
 
 class Performance(Probe):
-    """How good the model is: accuracy by class, calibration (Guo et al. 2017) and confusions; or errors and R².
+    """How good the model is: accuracy by class, calibration (Guo et al. 2017), confusions; or errors, R², overlap.
 
     Cheap: it needs the predictions for the inputs as they are, which other questions need, too. Without labels it keeps
     the predictions alone. The table has every sample's prediction, confidence and metadata.
@@ -31,9 +33,8 @@ class Performance(Probe):
     shown: how many errors of highest confidence, and how many confusions, to show as pictures.
     """
 
-    tasks = ("classification", "multilabel", "regression", "keypoints")
     outputs = PERFORMANCE
-    by_group = ("worst_class_accuracy", "top5_accuracy")
+    by_group = ("worst_class_accuracy", "worst_class_iou", "top5_accuracy")
 
     thumbnail: int = 64
     shown: int = 12
@@ -47,7 +48,7 @@ class Performance(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep each prediction with its label and metadata, and a small picture of each error."""
-        columns = self._numbers(seen) if self.setting.task in NUMERIC else self._classes(seen)
+        columns = self._columns(seen)
         self.predictions.append(seen.ids, **columns, **metadata_rows(seen.metadata))
         if "correct" in columns and self.thumbnail and self.shown and seen.inputs.ndim == 4:
             self._keep_pictures(seen, np.flatnonzero(~seen.correct_array))
@@ -61,6 +62,11 @@ class Performance(Probe):
             size[:] = made.shape[1:3]
             square[:, : made.shape[1], : made.shape[2]] = made
         self.pictured.append([seen.ids[row] for row in wrong], pixels=square, size=size)
+
+    def _columns(self, seen: Observation) -> dict[str, Any]:
+        if self.setting.task == "segmentation":
+            return segmentation_columns(seen)
+        return self._numbers(seen) if self.setting.task in NUMERIC else self._classes(seen)
 
     def _classes(self, seen: Observation) -> dict[str, Any]:
         columns: dict[str, Any] = seen.prediction_columns()
@@ -86,13 +92,18 @@ class Performance(Probe):
         """The numbers, the classes and confusions in order, and a row per sample."""
         rows = self.predictions.read()
         metadata = metadata_columns(rows)
-        if self.setting.task in NUMERIC:
-            summary, arrays, table = numbers_parts(rows, self.setting.task)
+        if self.setting.task in (*NUMERIC, "segmentation"):
+            summary, arrays, table = self._measured(rows)
             return self.finding(summary=summary, table={"id": rows.ids, **table, **metadata}, arrays=arrays)
         predicted = Predicted.of(rows, self.setting)
         summary, arrays = parts(predicted)
         table = {"id": rows.ids, **self._named(rows), **predicted.columns(), **metadata}
         return self.finding(summary=summary, table=table, arrays=arrays, media=self._pictures(predicted))
+
+    def _measured(self, rows: RowTable) -> tuple[Numbers, Arrays, Mapping[str, Any]]:
+        if self.setting.task == "segmentation":
+            return segmentation_parts(rows, self.setting)
+        return numbers_parts(rows, self.setting.task)
 
     def _named(self, rows: Mapping[str, Any]) -> dict[str, np.ndarray]:
         return {

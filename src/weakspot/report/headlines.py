@@ -11,15 +11,18 @@ from weakspot.rooms import QUESTIONS
 
 
 def answer(room: str, findings: Sequence[Finding]) -> Answer:
-    """The sentence of the lowest rank whose numbers a Finding of the room has; else its first number."""
+    """The sentence of the lowest rank whose numbers a Finding of the room has; else its first number.
+
+    What is said further stands alone where nothing else was asked, such as how the model does under corruptions.
+    """
     fitting = [(headline, finding) for finding in findings for headline in finding.answers()]
-    answers = sorted((pair for pair in fitting if not pair[0].further), key=lambda pair: pair[0].rank)
-    if not answers:
+    if not fitting:
         return Answer(room, QUESTIONS[room], _first_number(findings))
-    sentences = answers[:1] + [pair for pair in fitting if pair[0].further][:1]
-    parts = [[SentencePart(" "), *_filled(headline, finding)] for headline, finding in sentences]
+    told, shown = min(fitting, key=lambda pair: (pair[0].further, pair[0].rank))
+    more = [pair for pair in fitting if pair[0].further and not (told.further and pair[1] is shown)]
+    parts = [[SentencePart(" "), *_filled(headline, finding)] for headline, finding in [(told, shown), *more[:1]]]
     whole = [part for sentence in parts for part in sentence][1:]
-    return Answer(room, QUESTIONS[room], whole, answers[0][1].name)
+    return Answer(room, QUESTIONS[room], whole, shown.name)
 
 
 def by_room(findings: Sequence[Finding]) -> Mapping[str, list[Finding]]:
@@ -39,7 +42,7 @@ def _number(name: str, finding: Finding) -> SentencePart:
     if name == "finding":
         return SentencePart(label(finding.name).lower(), f"#finding-{finding.name}")
     text = with_interval(finding.summary[name], finding.outputs.number(name).unit)
-    return SentencePart(text, f"#origin-{finding.name}")
+    return SentencePart(text, f"#origin-{finding.name}", name)
 
 
 def _first_number(findings: Sequence[Finding]) -> list[SentencePart]:

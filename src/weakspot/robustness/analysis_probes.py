@@ -35,15 +35,16 @@ from weakspot.robustness.quantities import drawn_quantities
 
 
 class WeakPlaces(NeighbourProbe):
-    """Where weak inputs lie in feature space, and how diversity of predictions and neighbour accuracy correlate.
+    """Where weak inputs lie in feature space, and how concentration of predictions and neighbour accuracy correlate.
 
     The distance to the centre of the input's class over that to the nearest other, compared between weak and strong
-    inputs (Mann–Whitney, Cohen's d); Spearman's ρ of diversity and neighbour accuracy, for different numbers of
+    inputs (Mann–Whitney, Cohen's d); Spearman's ρ of Simpson's λ and neighbour accuracy, for different numbers of
     neighbours; the features projected onto two principal components (Zhong et al. 2021).
 
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
-    threshold: an input is weak if its neighbour accuracy is at or below this.
+    threshold: an input is weak if its neighbour accuracy is below this.
+    weak_if: "below", or "at_or_below", so that an input exactly at the threshold is weak, too.
     layers: whose values the features are.
     thumbnail: size of the images on the map in pixels; 0 for no map.
     seed: of the random variations.
@@ -92,7 +93,7 @@ class WeakPlaces(NeighbourProbe):
         ids, features = np.array(rows.ids)[by_id], ReorderedRows(rows["features"], by_id)
         predictions, target = (np.asarray(rows[name])[by_id] for name in ("predictions", "target"))
         accuracy = np.asarray(rows["correct_looks"])[by_id] / (self.looks + 1)
-        weak = weak_inputs(accuracy, self.threshold)
+        weak = weak_inputs(accuracy, self.threshold, self.weak_if)
         ratio, coordinates = centre_distance_ratio(features, target), principal_components(features)
         correlation, curve = correlation_by_queries(predictions, accuracy)
         table = {
@@ -123,7 +124,8 @@ class ClassRobustness(NeighbourProbe):
 
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
-    threshold: an input is weak if its neighbour accuracy is at or below this.
+    threshold: an input is weak if its neighbour accuracy is below this.
+    weak_if: "below", or "at_or_below", so that an input exactly at the threshold is weak, too.
     seed: of the random variations.
     """
 
@@ -152,7 +154,8 @@ class ClassRobustness(NeighbourProbe):
         counts = self.counts.numpy()[:, : self.looks + 2]
         present = np.flatnonzero(counts.sum(1))
         counts = counts[present]
-        table = class_table(counts, named_classes(present, self.setting.classes, joined="+"), self.threshold)
+        names = named_classes(present, self.setting.classes, joined="+")
+        table = class_table(counts, names, self.threshold, self.weak_if)
         order = np.lexsort((present, -table["weak_share"]))
         weakest, strongest, worst = order[0], order[-1], order[np.argmin(table["worst_case_accuracy"][order])]
         return self.finding(
@@ -250,7 +253,8 @@ class WeakStrips(NeighbourProbe):
     size: of each picture in pixels, at least.
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours tell how weak an input is.
-    threshold: an input is weak if its neighbour accuracy is at or below this.
+    threshold: an input is weak if its neighbour accuracy is below this.
+    weak_if: "below", or "at_or_below", so that an input exactly at the threshold is weak, too.
     seed: of the random variations.
     accuracy: the Finding of `NeighbourAccuracy`.
     """
@@ -272,7 +276,7 @@ class WeakStrips(NeighbourProbe):
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
         """The neighbour accuracy of the same data."""
-        shared = {name: options[name] for name in ("variation", "looks", "threshold", "seed")}
+        shared = {name: options[name] for name in ("variation", "looks", "threshold", "weak_if", "seed")}
         return {"accuracy": Step.of(NeighbourAccuracy, **shared)}
 
     @property

@@ -103,10 +103,17 @@ COMMON_CORRUPTIONS = Outputs(
     ],
     headlines=[
         Headline(
+            "Under common corruptions {corruption_error} of the predictions are incorrect, without them {clean_error}. "
+            "The mean corruption error (mCE) is {mean_corruption_error}, where 1 is the baseline's; the share is "
+            "largest under {worst_corruption}: {worst_corruption_error}.",
+            rank=1,
+            further=True,
+        ),
+        Headline(
             "Under common corruptions {corruption_error} of the predictions are incorrect, without them {clean_error}; "
             "the share is largest under {worst_corruption}: {worst_corruption_error}.",
             rank=2,
             further=True,
-        )
+        ),
     ],
 )

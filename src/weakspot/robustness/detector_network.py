@@ -21,6 +21,7 @@ from weakspot.core.subject import check_training_device
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.score_thresholds import best_f1_threshold
 from weakspot.statistics.calibration import logistic, platt_scaling
+from weakspot.statistics.thresholds import LowIf
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -46,6 +47,9 @@ class DetectorTraining:
     weight_decay: as in AdamW.
     batch_size: most inputs per step.
     weak_emphasis: how much more often weaker inputs are drawn, 0 for all alike; see `selection_weights`.
+    weak_if: what of an input exactly at the threshold, as in `weak_inputs`.
+    own_decision: whether inputs are flagged where the networks themselves say "weak", as in the paper, so that the
+        emphasis moves precision against recall; otherwise at the best F1 on held-out inputs, which undoes it.
     seed: of all random numbers.
     device: where it is trained; the features of all training inputs go there.
     """
@@ -58,6 +62,8 @@ class DetectorTraining:
     weight_decay: float = 1e-4
     batch_size: int = 512
     weak_emphasis: int = 0
+    weak_if: LowIf = "below"
+    own_decision: bool = False
     seed: int = 0
     device: str = "cpu"
 
@@ -89,12 +95,15 @@ class DetectorNetwork:
     threshold: float
 
     def probability(self, features: np.ndarray) -> Floats:
-        """The probability that each input is weak; features (inputs, width). It does not depend on the other inputs."""
+        """The probability that each input is weak; features (inputs, width).
+
+        The other inputs change nothing; the place among them changes the last bit at most.
+        """
         blocks = [self._block(features[start : start + _BLOCK]) for start in range(0, len(features), _BLOCK)]
         return np.concatenate(blocks) if blocks else np.zeros(0)
 
     def _block(self, features: np.ndarray) -> Floats:
-        # matrix products of one shape give the same bits
+        # matrix products of one shape give the same bits for the same row
         padded = np.zeros((_BLOCK, len(self.centre)), dtype=np.float32)
         padded[: len(features)] = features
         return self.at_once(padded)[: len(features)]
@@ -160,11 +169,11 @@ def fit_network(
     training: DetectorTraining,
     groups: np.ndarray | None = None,
 ) -> FittedNetwork:
-    """Train the detector: from features (inputs, width) to whether neighbour accuracy is at or below the threshold.
+    """Train the detector: from features (inputs, width) to whether an input is weak by its neighbour accuracy.
 
     Other thresholds are learnt beside it (`accuracy_levels`): they tell the network how weak an input is.
     """
-    weak = weak_inputs(accuracy, threshold)
+    weak = weak_inputs(accuracy, threshold, training.weak_if)
     if weak.all() or not weak.any():
         kind, other = ("weak", "narrower") if weak.all() else ("strong", "wider")
         raise NothingToLearnError(
@@ -176,7 +185,8 @@ def fit_network(
     scale = np.where(spread > 0, spread, np.float32(1))
     fold = _folds(len(weak), training, groups)
     standardised = torch.from_numpy(((features - centre) / scale).astype(np.float32))
-    labels = torch.from_numpy((accuracy[:, None] <= accuracy_levels(threshold)).astype(np.float32))
+    levels = weak_inputs(accuracy[:, None], accuracy_levels(threshold), training.weak_if)
+    labels = torch.from_numpy(levels.astype(np.float32))
     weights, biases = _train(
         standardised.to(training.device),
         labels.to(training.device),
@@ -188,11 +198,14 @@ def fit_network(
         outputs = _forward(standardised.expand(training.folds, *standardised.shape), weights, biases)[..., 0]
     held_out = outputs.numpy()[fold, np.arange(len(fold))].astype(np.float64)
     calibration = platt_scaling(held_out, weak)
-    if calibration[0] < 0:  # nothing was learnt that holds: one probability for all inputs rather than the opposite
+    learnt = calibration[0] > 0
+    if not learnt:  # nothing that holds: one probability for all inputs rather than the opposite
         calibration = platt_scaling(np.zeros(len(weak)), weak)
     probability = logistic(held_out * calibration[0] + calibration[1])
+    own = training.own_decision and learnt  # an output of 0, before it is calibrated
+    flagged_from = float(logistic(calibration[1])) if own else best_f1_threshold(probability, weak)
     plain = [tuple(part.numpy() for part in parts) for parts in (weights, biases)]
-    network = DetectorNetwork(centre, scale, plain[0], plain[1], calibration, best_f1_threshold(probability, weak))
+    network = DetectorNetwork(centre, scale, plain[0], plain[1], calibration, flagged_from)
     return FittedNetwork(network, probability)
 
 

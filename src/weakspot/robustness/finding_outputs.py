@@ -24,14 +24,16 @@ from weakspot.core.outputs import (
 )
 
 INPUTS = count("samples examined")
-_WEAK = flag("whether the neighbour accuracy is at or below the threshold", better="lower")
+_WEAK = flag(
+    "whether the neighbour accuracy is below the threshold; with weak_if: at_or_below, also at it", better="lower"
+)
 WEAK_SHARE = "share of the inputs that are weak"
 WEAK_SENTENCE = "{weak_share} of the inputs are weak: their small variations are predicted incorrectly too often."
 
 
 _NEIGHBOUR_SUMMARY = {
     "weak_share": share(WEAK_SHARE, better="lower", mean_of="weak"),
-    "fragile": count("weak inputs that are predicted correctly as they are", better="lower"),
+    "fragile": count("weak inputs that are predicted correctly as they are", better="lower", counts="weak, correct"),
     "neighbour_accuracy": share("mean over the inputs", better="higher", mean_of="neighbour_accuracy", optional=True),
     "accuracy": share(
         "share of the inputs that are predicted correctly as they are", better="higher", mean_of="correct"
@@ -46,6 +48,12 @@ _NEIGHBOUR_SUMMARY = {
     "looks_per_input": number("mean number of looks"),
     "inputs": INPUTS,
 }
+_DISAGREEMENT = {
+    "concentration": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
+    "variation_ratio": share("share of the predictions that differ from the most frequent one", better="lower"),
+    "entropy": number("entropy of the predictions; 0 where all agree", better="lower"),
+    "consistency": share("share of the neighbours that are predicted as the original is", better="higher"),
+}
 _NEIGHBOUR_COLUMNS = {
     "id": sample_id(),
     "weak": _WEAK,
@@ -56,10 +64,7 @@ _NEIGHBOUR_COLUMNS = {
     "looks_used": count("looks taken, the original included"),
     "correct_looks": count("correct looks among them", better="higher"),
     "correct_in_all": flag("whether all looks of the worst case are correct", better="higher", optional=True),
-    "diversity": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
-    "variation_ratio": share("share of the predictions that differ from the most frequent one", better="lower"),
-    "entropy": number("entropy of the predictions; 0 where all agree", better="lower"),
-    "consistency": share("share of the neighbours that are predicted as the original is", better="higher"),
+    **_DISAGREEMENT,
     "correct": correct("whether the original is predicted correctly", optional=True),
 }
 _WORST_CASE_ARRAYS = {
@@ -76,7 +81,7 @@ _NEIGHBOUR_FIGURES = [
         marked="table.weak",
         names=("weak", "strong"),
         x_label="neighbour accuracy",
-        caption="Neighbour accuracy of the inputs; those at or below the threshold are weak.",
+        caption="Neighbour accuracy of the weak and of the strong inputs.",
     ),
     Curves(
         x="worst_case_looks",
@@ -125,6 +130,45 @@ def _neighbour_outputs(**further_columns: ValueSpec) -> Outputs:
     )
 
 
+NEIGHBOUR_DIVERSITY = Outputs(
+    summary={
+        "unanimous_share": share("share of the inputs whose looks are all predicted alike", mean_of="unanimous"),
+        "consistency": share("mean over the inputs", better="higher", mean_of="consistency"),
+        "concentration": number("mean over the inputs of Simpson's λ", better="higher", mean_of="concentration"),
+        "entropy": number("mean over the inputs", better="lower", mean_of="entropy"),
+        "looks": count("looks at each input, the original included"),
+        "inputs": INPUTS,
+    },
+    columns={
+        "id": sample_id(),
+        **_DISAGREEMENT,
+        "distinct_predictions": count("different predictions among the looks", better="lower"),
+        "unanimous": flag("whether all looks are predicted alike", better="higher"),
+        "prediction": prediction(),
+    },
+    figures=[
+        Histogram(
+            values="table.concentration",
+            x_label="Simpson's λ of the predictions (1 where all agree)",
+            caption="How much the predictions for an input and its variations differ.",
+        )
+    ],
+    headlines=[
+        Headline(
+            "{unanimous_share} of the inputs are predicted alike in all {looks} looks; on average {consistency} of an "
+            "input's small variations are predicted as the input is. Without labels this does not say which "
+            "predictions are correct.",
+            rank=1,
+        )
+    ],
+    advice=[
+        Advice(
+            "Look at the inputs whose predictions differ most, and label these first: they change most when the input "
+            "varies a little.",
+            rank=3,
+        )
+    ],
+)
 NEIGHBOUR_ACCURACY = _neighbour_outputs(target=target(), prediction=prediction())
 _OF_NUMBERS = {
     "predicted correctly as they are": "within the tolerance as they are",
@@ -166,7 +210,7 @@ WEAK_PLACES = Outputs(
         "distance_strong": number("the same distance ratio, mean of the strong inputs", optional=True),
         "distance_effect": number("Cohen's d of the distance ratio between weak and strong inputs; 0.8 is large"),
         "distance_p_value": number("Mann–Whitney test of the same difference", optional=True),
-        "diversity_correlation": number(
+        "concentration_correlation": number(
             "Spearman's ρ of Simpson's λ and neighbour accuracy, over the inputs whose looks are not all correct"
         ),
         "inputs": INPUTS,
@@ -202,7 +246,7 @@ WEAK_PLACES = Outputs(
             x_label="number of neighbours (logarithmic)",
             y_label="Spearman's ρ",
             log_x=True,
-            caption="Correlation of the diversity of predictions with neighbour accuracy, by the number of neighbours.",
+            caption="Correlation of the predictions' Simpson's λ with neighbour accuracy, by the number of neighbours.",
         ),
     ],
 )

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from weakspot.core.stateless_random import draw_keys
 from weakspot.robustness.guard_runtime import FORMAT, GuardModule, conformity
-from weakspot.robustness.metrics_promises import OperatingPoint, conformal_quantile, risk_levels
+from weakspot.robustness.metrics_promises import NEVER, Names, OperatingPoint, conformal_quantile, risk_levels
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -117,12 +117,14 @@ class FittedGuard:
     scores: by name; "guard" is the probability of being wrong.
     wrong: which of these predictions are.
     levels: by score, the thresholds that may be tried for a promised risk.
+    groups: what each of these inputs belongs to, where some belong together.
     """
 
     guard: GuardModule
     scores: Mapping[str, Floats]
     wrong: Flags
     levels: Mapping[str, Floats]
+    groups: Names
 
 
 def fit_guard(
@@ -133,7 +135,8 @@ def fit_guard(
 ) -> FittedGuard:
     """Fit a guard on inputs and their targets, the numbers of their classes.
 
-    belongs: what each input belongs to, such as a film, where some belong together.
+    belongs: what each input belongs to, such as a film, where some belong together: the parts are cut between them,
+        and what is promised is promised for an input of a new one.
     """
     part = parts((inputs.ids if belongs is None else belongs).tolist(), settings.seed)
     sizes = np.bincount(part, minlength=3)
@@ -147,15 +150,30 @@ def fit_guard(
     judging = GuardModule(placed.about | _inputs_of(scores), dict(placed.named_buffers()) | _weights(scores, wrong))
     before, after = (scored(judging, chosen[0]) for chosen in (learnt, held_out))
     wrong, levels = wrong_predictions(*held_out), {name: risk_levels(scores) for name, scores in before.items()}
-    quantiles = set_quantiles(*held_out, settings)
+    groups = None if belongs is None else belongs[part == 2]
+    quantiles = set_quantiles(*held_out, settings, groups)
     about = judging.about | {
-        "flag_threshold": settings.point.threshold(after["guard"], wrong, levels["guard"]),
+        "flag_threshold": flag_threshold(settings.point, after["guard"], wrong, levels["guard"], groups),
         "set": {"method": settings.sets, "quantile": quantiles[settings.sets], "penalty": PENALTY, "free": FREE},
         "set_quantiles": quantiles,
         "promise": {"aim": settings.point.aim, "value": settings.point.value, "coverage": 1 - settings.miss},
     }
     seen = {f"calibration_{kind}": torch.from_numpy(np.sort(after[name])) for kind, name in _WATCHED.items()}
-    return FittedGuard(GuardModule(about, dict(judging.named_buffers()) | seen), after, wrong, levels)
+    return FittedGuard(GuardModule(about, dict(judging.named_buffers()) | seen), after, wrong, levels, groups)
+
+
+def flag_threshold(point: OperatingPoint, scores: Floats, wrong: Flags, levels: Floats, groups: Names) -> float:
+    """Where predictions are flagged; refused where there are too few groups to promise it for a new one."""
+    threshold = point.threshold(scores, wrong, levels, groups)
+    if groups is None or point.aim not in ("recall", "false_alarms") or abs(threshold) < NEVER:
+        return threshold
+    miss = point.value if point.aim == "false_alarms" else 1 - point.value
+    kind, chosen = ("correct", ~wrong) if point.aim == "false_alarms" else ("incorrect", wrong)
+    raise NoGuardError(
+        f"{point.aim.replace('_', ' ')} of {point.value:g} cannot be promised for a new group: that takes "
+        f"{int(np.ceil(1 / miss - 1e-9)) - 1} groups with {kind} predictions in the part where thresholds are set (two "
+        f"fifths of the groups), and there are {len(np.unique(groups[chosen]))}: give more groups, or promise less"
+    )
 
 
 _WATCHED = {"wrong": "guard", "unusual": "unusual"}
@@ -229,12 +247,14 @@ def _weights(scores: Mapping[str, Floats], wrong: Flags) -> dict[str, Tensor]:
     return {name: torch.as_tensor(np.asarray(values, dtype=np.float64)) for name, values in arrays.items()}
 
 
-def set_quantiles(inputs: GuardInputs, targets: NDArray[np.int64], settings: GuardSettings) -> dict[str, float]:
+def set_quantiles(
+    inputs: GuardInputs, targets: NDArray[np.int64], settings: GuardSettings, groups: Names = None
+) -> dict[str, float]:
     """The conformal quantile of every kind of prediction set."""
     probabilities = class_probabilities(inputs, probabilities=settings.probabilities)
     own = torch.from_numpy(targets)[:, None]
     fits = {kind: conformity(probabilities, kind, PENALTY, FREE).gather(1, own)[:, 0].numpy() for kind in SETS}
-    return {kind: conformal_quantile(scores, settings.miss) for kind, scores in fits.items()}
+    return {kind: conformal_quantile(scores, settings.miss, groups) for kind, scores in fits.items()}
 
 
 def class_probabilities(inputs: GuardInputs, *, probabilities: bool) -> Tensor:

@@ -24,10 +24,9 @@ _CURVES = ("guard", "max_softmax")
 
 def method_rows(fitted: FittedGuard, point: OperatingPoint) -> tuple[dict[str, np.ndarray], Flags]:
     """A row per score on the inputs that thresholds are set on, and what the guard flags there; fold by fold."""
-    flagged = {name: point.held_out(score, fitted.wrong, fitted.levels[name]) for name, score in fitted.scores.items()}
-    thresholds = {
-        name: point.threshold(score, fitted.wrong, fitted.levels[name]) for name, score in fitted.scores.items()
-    }
+    asked = {name: (score, fitted.wrong, fitted.levels[name], fitted.groups) for name, score in fitted.scores.items()}
+    flagged = {name: point.held_out(*given) for name, given in asked.items()}
+    thresholds = {name: point.threshold(*given) for name, given in asked.items()}
     return _rows(fitted.scores, flagged, fitted.wrong, thresholds), flagged["guard"]
 
 

@@ -80,8 +80,8 @@ class PredictionGuard(GuardRows):
 
     Fitted on labelled inputs that the model was not trained on and is not judged on. It weighs confidence (Hendrycks
     and Gimpel 2017), energy (Liu et al. 2020), maximum logit, Mahalanobis distance (Lee et al. 2018), distance to the
-    nearest neighbours (Sun et al. 2022) and what the input looks like. The inputs are cut in three by their ids: a
-    reference, a part to learn from, and a part to set thresholds on.
+    nearest neighbours (Sun et al. 2022) and what the input looks like. The inputs are cut in three by their ids, or by
+    what they belong to: a reference, a part to learn from, and a part to set thresholds on.
 
     aim: what the operating point is chosen by: "recall" (of the incorrect predictions), "precision", "false_alarms" (of
         the correct ones), or "risk": the share of the predictions not flagged that may be wrong.

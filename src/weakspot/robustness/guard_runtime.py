@@ -49,6 +49,11 @@ class GuardAnswer(NamedTuple):
     verdict: Tensor
     """The number of one of `VERDICTS`."""
 
+    @property
+    def verdict_names(self) -> list[str]:
+        """The verdict on each input in words."""
+        return [VERDICTS[number] for number in self.verdict.tolist()]
+
 
 class GuardModule(nn.Module):
     """Scores, and thresholds that were set on held-out data.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weakspot.core.errors import DataError
+from weakspot.statistics.thresholds import LowIf, low_shares
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,15 +33,15 @@ def neighbour_accuracy(predictions: ArrayLike, targets: ArrayLike) -> Floats:
     return np.asarray((checked == labels[:, None]).sum(1) / (checked >= 0).sum(1))
 
 
-def weak_inputs(accuracy: ArrayLike, threshold: float) -> Bools:
-    """Which inputs are weak: those whose neighbour accuracy is at or below the threshold.
+def weak_inputs(accuracy: ArrayLike, threshold: ArrayLike, weak_if: LowIf = "below") -> Bools:
+    """Which inputs are weak: those whose neighbour accuracy is below the threshold (Zhong et al. 2021).
 
-    The paper's text says "lower than the threshold"; here an input exactly at the threshold is weak, too.
+    weak_if: "below", as in the paper's text; "at_or_below", so that an input exactly at the threshold is weak, too.
 
     >>> weak_inputs([0.5, 0.75, 0.76], 0.75).tolist()
-    [True, True, False]
+    [True, False, False]
     """
-    return np.asarray(np.asarray(accuracy, dtype=np.float64) <= threshold)
+    return low_shares(accuracy, threshold, weak_if)
 
 
 def simpson_diversity(predictions: ArrayLike) -> Floats:
@@ -51,7 +52,7 @@ def simpson_diversity(predictions: ArrayLike) -> Floats:
     >>> simpson_diversity([[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]).round(2).tolist()  # the examples of Zhong et al. 2021
     [0.52, 0.36]
     """
-    return disagreement(predictions)["diversity"]
+    return disagreement(predictions)["concentration"]
 
 
 def variation_ratio(predictions: ArrayLike) -> Floats:
@@ -77,7 +78,7 @@ def disagreement(predictions: ArrayLike) -> dict[str, Floats]:
     counts, total = prediction_counts(predictions)
     shares = counts / total[:, None]
     return {
-        "diversity": np.asarray((counts.astype(np.float64) ** 2).sum(1) / total**2),
+        "concentration": np.asarray((counts.astype(np.float64) ** 2).sum(1) / total**2),
         "variation_ratio": np.asarray(1 - counts.max(1) / total),
         "entropy": np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(1)) + 0.0,
     }

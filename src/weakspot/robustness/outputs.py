@@ -91,6 +91,7 @@ ROOM = Room(
     "robustness",
     findings={
         "robustness.neighbour_accuracy": declared.NEIGHBOUR_ACCURACY,
+        "robustness.neighbour_diversity": declared.NEIGHBOUR_DIVERSITY,
         "robustness.neighbour_tolerance": declared.NEIGHBOUR_TOLERANCE,
         "robustness.neighbour_segmentation": NEIGHBOUR_SEGMENTATION,
         "robustness.squared_error": declared.SQUARED_ERROR,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.look import Original
 from weakspot.core.needs import Needs
@@ -24,6 +24,7 @@ from weakspot.robustness.metrics import squared_errors, within_tolerance
 from weakspot.robustness.predictions import BatchPredictions, named_columns, prediction_codes
 from weakspot.robustness.worst_case import known_looks, worst_case_curve, worst_case_summary
 from weakspot.statistics.sequential import StoppingRule, certain_rule, predictive_rule, wald_rule
+from weakspot.statistics.thresholds import LowIf, check_threshold
 
 EarlyStopping = Literal["certain", "predictive", "wald", "never"]
 
@@ -34,6 +35,7 @@ class NeighbourProbe(Probe):
     variation: Variation = Rotate(30) & Shift(3)
     looks: int = 50
     threshold: float = 0.75
+    weak_if: LowIf = "below"
     seed: int = 0
 
     @property
@@ -43,7 +45,7 @@ class NeighbourProbe(Probe):
 
 
 class NeighbourAccuracy(NeighbourProbe):
-    """Share of correct predictions for an input and its small variations; weak at or below a threshold.
+    """Share of correct predictions for an input and its small variations; weak below a threshold.
 
     neighbour accuracy = (correct predictions for the original and m neighbours) / (m + 1). The table also holds
     Simpson's diversity λ of the predictions, their variation ratio and entropy, and the consistency with the prediction
@@ -52,7 +54,8 @@ class NeighbourAccuracy(NeighbourProbe):
 
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
-    threshold: an input is weak if its neighbour accuracy is at or below this.
+    threshold: an input is weak if its neighbour accuracy is below this.
+    weak_if: "below", or "at_or_below", so that an input exactly at the threshold is weak, too.
     worst_of: how many looks, the original among them, must all be correct in the worst case; none for as many as early
         stopping leaves known: all of them with "never".
     early_stopping: when to stop looking at an input: "certain", once no further look can change whether it is weak;
@@ -72,8 +75,9 @@ class NeighbourAccuracy(NeighbourProbe):
     records = Rows()
 
     def __post_init__(self) -> None:
-        if self.looks < 1 or not 0 <= self.threshold < 1:
-            raise ConfigError(f"expected looks ≥ 1 and 0 ≤ threshold < 1, got {self.looks} and {self.threshold}")
+        if self.looks < 1:
+            raise ConfigError(f"expected looks ≥ 1, got {self.looks}")
+        check_threshold(self.threshold, self.weak_if)
         if self.early_stopping not in get_args(EarlyStopping):
             choices = ", ".join(get_args(EarlyStopping))
             raise ConfigError(f"early_stopping {self.early_stopping!r} is not known: choose one of {choices}")
@@ -103,7 +107,7 @@ class NeighbourAccuracy(NeighbourProbe):
 
     @cached_property
     def _rule(self) -> StoppingRule | None:
-        return stopping_rule(self.early_stopping, self.looks + 1, self.threshold, self.error)
+        return stopping_rule(self.early_stopping, self.looks + 1, self.threshold, self.error, self.weak_if)
 
     @property
     def _known_looks(self) -> int:
@@ -124,6 +128,7 @@ class NeighbourAccuracy(NeighbourProbe):
     def observe(self, seen: Observation) -> Sequence[str] | None:
         """Count the correct looks; release the inputs that need no more."""
         if seen.number == 0:
+            self._check_targets(seen)
             self._batch = BatchPredictions(seen.ids, self.looks + 1)
             self._original_columns = self.original_columns(seen)
         correct_looks, looks_used = self._batch.add(seen.ids, self.predictions(seen), self.correct(seen))
@@ -131,6 +136,15 @@ class NeighbourAccuracy(NeighbourProbe):
             return None
         settled, _ = self._rule.verdicts(correct_looks, looks_used)
         return [seen.ids[row] for row in np.flatnonzero(settled)] or None
+
+    def _check_targets(self, seen: Observation) -> None:
+        """Say of data without labels what can be asked of them."""
+        if seen.batch.targets is None and self.setting.task in NeighbourAccuracy.tasks:
+            raise DataError(
+                f"neighbour accuracy needs targets, and the data have no targets: add them (sample {seen.ids[0]!r} has "
+                "none), or ask what needs none: robustness: {unlabelled: test} ranks inputs by how much the "
+                "predictions for their neighbours differ (in Python NeighbourDiversity)"
+            )
 
     def close(self, ids: Sequence[str]) -> None:
         """Write the counts of the batch."""
@@ -143,7 +157,7 @@ class NeighbourAccuracy(NeighbourProbe):
         columns = {name: np.asarray(rows[name])[order] for name in rows if name != "sample"}
         correct_looks, looks_used = columns.pop("correct_looks"), columns.pop("looks_used")
         in_a_row, worst_of = columns.pop("correct_in_a_row"), self.worst_of or self._known_looks
-        rule = self._rule or certain_rule(self.looks + 1, self.threshold)
+        rule = self._rule or certain_rule(self.looks + 1, self.threshold, self.weak_if)
         _, weak = rule.verdicts(correct_looks, looks_used)
         table = {
             "id": np.array(rows.ids)[order],
@@ -218,7 +232,8 @@ class NeighbourTolerance(NeighbourAccuracy):
 
     variation: how neighbours may differ from the input.
     looks: m, how many neighbours each input has.
-    threshold: an input is weak if its neighbour accuracy is at or below this.
+    threshold: an input is weak if its neighbour accuracy is below this.
+    weak_if: "below", or "at_or_below", so that an input exactly at the threshold is weak, too.
     worst_of: how many looks must all be correct in the worst case; as in `NeighbourAccuracy`.
     early_stopping: when to stop looking at an input; as in `NeighbourAccuracy`.
     error: the error rate of "predictive" and "wald".
@@ -275,12 +290,14 @@ class NeighbourTolerance(NeighbourAccuracy):
         return columns
 
 
-def stopping_rule(early_stopping: EarlyStopping, total: int, threshold: float, error: float) -> StoppingRule | None:
+def stopping_rule(
+    early_stopping: EarlyStopping, total: int, threshold: float, error: float, weak_if: LowIf = "below"
+) -> StoppingRule | None:
     """When to stop looking, by its name; None where all looks are taken."""
     rules: dict[EarlyStopping, Callable[[], StoppingRule | None]] = {
-        "certain": lambda: certain_rule(total, threshold),
-        "predictive": lambda: predictive_rule(total, threshold, error),
-        "wald": lambda: wald_rule(total, threshold, error),
+        "certain": lambda: certain_rule(total, threshold, weak_if),
+        "predictive": lambda: predictive_rule(total, threshold, error, weak_if),
+        "wald": lambda: wald_rule(total, threshold, error, weak_if),
         "never": lambda: None,
     }
     return rules[early_stopping]()

@@ -60,7 +60,7 @@ def shown_pages(library: Library, run: RunReader) -> list[Page]:
         "findings": lambda: bool(run.names()),
         "compare": lambda: len(library) > 1,
     }
-    there = set(run.names())
+    there = {name.partition("-")[0] for name in run.names()}
     return [page for page in PAGES if conditions.get(page.name, lambda p=page: bool(there & set(p.findings)))()]
 
 

@@ -1,6 +1,8 @@
 // The server's answers. Every page belongs to one Run of the two that may be served: `run` goes with every question.
 
 export const RUN = Number(new URLSearchParams(location.search).get("run")) || 0;
+/** Of several lists of images to label, the one that this page shows. */
+const OF = new URLSearchParams(location.search).get("of");
 
 /** An answer that says why there is none. */
 export class ApiError extends Error {
@@ -20,7 +22,7 @@ export function query(parameters) {
 
 /** The address of something of the API, for pictures and downloads. */
 export function address(path, parameters = {}) {
-  const asked = query({ run: RUN || null, ...parameters });
+  const asked = query({ run: RUN || null, of: OF, ...parameters });
   return `/api${path}${asked ? `?${asked}` : ""}`;
 }
 

@@ -5,7 +5,9 @@ import { address, ask, send, sendFile } from "./api.js";
 import { Chooser } from "./chooser.js";
 import { announce, complain, element, fill, page } from "./dom.js";
 import { bind } from "./keys.js";
-import { Labels } from "./labels.js";
+import { Labels, meant } from "./labels.js";
+import { OwnKeys } from "./own_keys.js";
+import { picture as pictureOf } from "./pictures.js";
 import { counted, number } from "./text.js";
 import { Undo, undoKeys } from "./undo.js";
 import { link, urlState } from "./url.js";
@@ -13,7 +15,8 @@ import { zoom } from "./zoom.js";
 
 const AROUND = 15; // neighbours that are shown
 const ERRORS = 12; // members of the cluster that are shown
-const state = urlState({ image: "" });
+const UNUSABLE = "unusable"; // the label of an image that shows nothing
+const state = urlState({ image: "", of: "" });
 const undo = new Undo(changed);
 let about; // what a label may be, and where pictures are
 let labels;
@@ -39,15 +42,19 @@ const neighbours = element("ul", { class: "strip-of-images", "aria-label": "Imag
 const errors = element("ul", { class: "strip-of-images small" });
 const ofErrors = element("section", { class: "errors", hidden: true, "aria-label": "Errors of this cluster" },
   element("h2", {}, "Errors of this cluster"), errors);
+const alike = element("ul", { class: "thumbs small" });
+const ofTraining = element("section", { class: "alike", hidden: true, "aria-label": "Training images most alike" },
+  element("h2", {}, "Training images that look most alike"), alike);
 const side = element("div", { class: "side" });
 const all = element("div", { class: "surface labelling", hidden: true }, chooser.node,
   element("section", { class: "at-hand", "aria-label": "Image" }, element("figure", {}, element("div", { class: "stage" }, large), caption), neighbours, ofErrors), side);
 const none = element("p", { class: "caution", hidden: true }, "There is nothing to label: choose images with `weakspot causes select`.");
+const which = element("p", { class: "quiet", hidden: true });
 
-page().append(element("h1", { class: "unseen" }, "Label"), tools, none, all);
+page().append(element("h1", { class: "unseen" }, "Label"), tools, none, which, all);
 
 function describe({ number: name, places }) {
-  return [element("strong", {}, `Cluster ${name}`), element("span", { class: "quiet counts" }, ""), element("progress", { max: places.length, value: 0, "aria-label": `Labelled of cluster ${name}` })];
+  return [element("strong", {}, about.plan ? "In the order of the plan" : `Cluster ${name}`), element("span", { class: "quiet counts" }, ""), element("progress", { max: places.length, value: 0, "aria-label": `Labelled of cluster ${name}` })];
 }
 
 async function load() {
@@ -57,6 +64,7 @@ async function load() {
   all.hidden = !labels.count;
   if (!labels.count) return;
   if (!panel) offerAnswers();
+  showLists();
   const wanted = labels.places.get(state.values.image);
   if (state.values.image && wanted === undefined) complain(`There is no image ${state.values.image} to label; the next one without a label is shown.`);
   at = wanted ?? labels.unlabelled(labels.order.at(-1)) ?? labels.order[0];
@@ -67,8 +75,25 @@ async function load() {
 
 function offerAnswers() {
   panel = new AnswerPanel({ ...about, given: answer, left: () => all.focus() });
-  fill(side, panel.node, element("div", { class: "bar" }, predictionButton, button("Skip", "s", skip), button("No label", "⌫", () => answer(null))), prediction);
+  const own = new OwnKeys({ given: answer, meant: typed });
+  fill(side, panel.node, element("div", { class: "bar" }, ...(about.plan ? [] : [button("Unusable", "x", () => answer(UNUSABLE))]), button("Skip", "s", skip), button("No label", "⌫", () => answer(null)), predictionButton),
+    prediction, ofTraining, own.node);
   bind(panel.bindings);
+}
+
+/** What the labels are for, and the other lists of images to label. */
+function showLists() {
+  const here = state.values.of || about.lists[0];
+  const others = about.lists.filter((name) => name !== here).map((name) => [element("a", { href: link("label", { of: name }) }, name === "causes.unsafe" ? "Images near the clusters of errors" : "Few labels for the accuracy"), " "]);
+  which.hidden = !about.plan && !others.length;
+  fill(which, about.plan ? "Label in this order, the difficult ones too; you may stop early. Then `weakspot classes label RUN` tells the accuracy on all inputs. " : "", ...others.flat());
+}
+
+/** The label that a text stands for: of classes the first that it may mean. */
+function typed(text) {
+  const wanted = text.trim();
+  if (!wanted || wanted === UNUSABLE || about.task !== "classification") return wanted || undefined;
+  return meant(about.classes, wanted)[0];
 }
 
 /** The picture at hand with what belongs to it. */
@@ -78,12 +103,24 @@ function show() {
   large.hidden = !about.pictures;
   if (about.pictures) large.src = picture(at);
   large.alt = `Image ${id[at]}`;
-  fill(caption, element("strong", {}, id[at]), ` · cluster ${cluster[at]} · distance of its heat map from the nearest error of the cluster ${number(distance[at])} · `,
-    element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`));
+  fill(caption, element("strong", {}, id[at]), " · ",
+    element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`), about.plan ? "" : ` · cluster ${cluster[at]}`);
+  caption.title = about.plan ? "" : `Distance of its heat map from that of the nearest error of the cluster: ${number(distance[at])}`;
   fill(prediction);
   panel.show(label[at]);
   showNeighbours();
+  if (about.pictures) showAlike(at).catch(complain);
   if (about.pictures) for (const by of [1, 2, 3, -1]) new Image().src = picture(labels.stepped(at, by));
+}
+
+/** Training images that look like the one at hand, with their labels. */
+async function showAlike(place) {
+  const { nearest } = await ask(`/label/nearest/${place}`);
+  if (place !== at) return;
+  ofTraining.hidden = !nearest;
+  fill(alike, (nearest?.images ?? []).map(({ position, id, label }) => element("li", {},
+    element("a", { href: link("samples", { split: nearest.split, sample: position }), title: id },
+      element("img", { src: pictureOf(nearest.split, position, nearest.pictures.version), alt: id })), element("span", {}, label ?? ""))));
 }
 
 function showNeighbours() {
@@ -233,6 +270,7 @@ bind([
   { keys: ["ArrowUp"], does: "previous cluster", group: "Images", run: () => chooser.step(-1) },
   { keys: ["s", "Space"], does: "skip", group: "Label", run: skip },
   { keys: ["n"], does: "next image without a label", group: "Images", run: goOn },
+  { keys: ["x"], does: "label as unusable: it shows nothing that could be labelled", group: "Label", run: () => void (about.plan || answer(UNUSABLE)) },
   { keys: ["g"], does: "show or hide the model's prediction", group: "Label", run: () => void showPrediction() },
   { keys: ["Backspace", "Delete"], does: "remove the label", group: "Label", run: () => void answer(null) },
   { keys: ["Enter"], does: "enlarge", group: "Images", run: enlarge },
