@@ -80,9 +80,7 @@ def test_of_two_lists_the_page_names_one(run):
     assert client.post("/api/label/import", params=plan, content=b"id,label\nframe 03,dog\n").json()["labels"] == {
         "frame 03": "dog"
     }
-    assert (
-        "frame 03" not in current_labels(run).table["id"].to_pylist()
-    )  # it is for the estimate
+    assert "frame 03" not in current_labels(run).table["id"].to_pylist()  # it is for the estimate
     assert "earlier" not in current_labels(run).summary
     refused = client.get("/api/label", params={"of": "causes.errors"})
     assert refused.status_code == 404 and "there is causes.unsafe, classes.label_plan" in refused.json()["error"]

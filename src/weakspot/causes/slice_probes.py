@@ -129,7 +129,7 @@ class ErrorSlices(Probe):
         data = SliceData(images.wrong, images.found_on, images.labels, groups, aside, images.views)
         slices = [] if near_chance else ranked_slices(self._searched(images.table.traits), data, self.search)
         summary = slice_summary(images, slices)
-        if self.setting.task in NUMERIC and self.threshold is None:
+        if self.setting.task in BY_SIZE and self.threshold is None:
             summary["set_share"] = Estimate(1 - self.quantile)
         if agreement is not None:
             summary["agreement"] = Estimate(agreement)
