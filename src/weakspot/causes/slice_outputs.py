@@ -28,7 +28,9 @@ ERROR_SLICES = Outputs(
         "explained_share": share("share of all errors that a confirmed rule holds for", optional=True),
         "errors": count("images that the model predicts incorrectly", better="lower"),
         "inputs": count("samples examined"),
-        "set_share": share("share of the inputs, of the largest errors, that count as errors: set", optional=True),
+        "set_share": share(
+            "share of the inputs, those of the largest errors, that count as errors: set", optional=True
+        ),
         "searched": count("traits that rules were sought in", optional=True),
         "views": text("what the model shows that was searched, and an embedding", optional=True),
         "doubtful_labels": count(
