@@ -182,11 +182,11 @@ def test_held_out_patients_were_held_out(study):
 def test_evaluation_over_folds(study):
     told = evaluation_finding([study[SCORES], study[SCORES]], replicates=50)
     table = {row["method"]: row for row in told.table.to_pylist()}
-    assert len(table) == 16
+    assert len(table) == 17
     assert table["gcn_classification"]["difference"] == 0
     assert table["size"]["spearman_with_size"] == pytest.approx(-1)
     assert table[study[FIT].summary["method"].value]["area"] == pytest.approx(study[SCORES].summary["area"].value)
-    assert told.arrays["curve_true_positives"].shape == (16, 101)
+    assert told.arrays["curve_true_positives"].shape == (17, 101)
     assert told.arrays["fold_true_positives"].tolist() == [study[SCORES].summary["true_positives"].value] * 2
 
 
