@@ -81,8 +81,8 @@ peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes
 
 # in this order: networks before what asks about them, tables and figures at the end
 PAPERS := steering_nets importance_nets importance importance_neurons importance_tables \
-	robustness robustness_white_box robustness_black_box robustness_study robustness_curves robustness_sampling robustness_tenth robustness_steering robustness_cost robustness_tables \
-	classes_oracles classes_curves classes classes_trained classes_examples causes causes_retraining causes_kinds \
+	robustness robustness_white_box robustness_black_box robustness_study robustness_curves robustness_places robustness_sampling robustness_tenth robustness_steering robustness_cost robustness_tables \
+	classes_oracles classes_curves classes classes_trained classes_examples classes_coverage classes_repair causes causes_retraining causes_kinds \
 	lesions_ms_checks lesions_ms lesions_lgg lesions_figure lesions_picture figures prose
 
 papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts resume

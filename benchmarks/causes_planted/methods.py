@@ -1,14 +1,14 @@
 """What each method shows as causes of errors: the ranked causes, clusters of heat maps, and the other rivals."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from scenarios import Planted
+from planted import Planted
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
@@ -18,6 +18,7 @@ from torch import nn
 from weakspot import Finding, Plan, Run, Subject, examine
 from weakspot.causes import ErrorSlices
 from weakspot.causes.room import steps
+from weakspot.causes.slice_views import SOURCES, WITHOUT_RELEVANCE
 from weakspot.data.sources import ArraySource, WithMetadata
 from weakspot.slices import SliceRule, View
 
@@ -79,8 +80,9 @@ def examined(planted: Planted, net: nn.Module) -> Examined:
 
 
 def causes(one: Examined, *, metadata: bool = True, **options: Any) -> list[Item]:
-    """Errors whose label may be wrong, and the confirmed rules, at most ten."""
-    finding = examine(one.subject, one.source(metadata=metadata), [ErrorSlices(**options)])[0]
+    """Errors whose label may be wrong, and the confirmed rules, at most ten; all sources, as `weakspot causes` has."""
+    asked = ErrorSlices(**{"sources": SOURCES, **options})
+    finding = examine(one.subject, one.source(metadata=metadata), [asked])[0]
     columns, place = _columns(one, finding), {name: number for number, name in enumerate(one.ids)}
     doubtful = [place[name] for name in finding.arrays.get("doubtful_id", np.array([])).tolist()]
     items = [Item(doubtful, ["label"])] if doubtful else []
@@ -100,10 +102,8 @@ def _columns(one: Examined, finding: Finding) -> dict[str, np.ndarray]:
     columns = dict(zip(measured, finding.arrays["measures"].T, strict=True))
     columns |= {name: np.asarray(column) for name, column in one.planted.metadata.items()}
     columns |= {"true class": one.labels.astype(str), "predicted class": one.predicted.astype(str)}
-    views = {view.name: view.values for view in one.views}
     for number, name in enumerate(finding.arrays.get("regions", np.array([])).tolist()):
-        values, weights = views[name.rsplit(" ", 1)[0]], finding.arrays[f"region_weights-{number:02d}"]
-        columns[name] = (values @ weights - finding.arrays["region_offset"][number]).round(6)
+        columns[name] = finding.arrays["region_likeness"][:, number]
     return columns
 
 
@@ -190,21 +190,21 @@ def chance(one: Examined, sizes: Sequence[int], seed: int) -> list[Item]:
     return [Item(rng.permutation(errors)[:size].tolist()) for size in sizes]
 
 
-def all_methods(one: Examined, folder: Path, seed: int) -> Iterator[tuple[str, list[Item]]]:
-    """Every method with what it shows."""
-    shown = causes(one)
-    yield "ranked causes", shown
-    yield "ranked causes, no metadata", causes(one, metadata=False)
-    yield "traits and confusions alone", causes(one, sources=("traits", "confusions"))
-    yield "tree on metadata and class", tree(one)
-    yield "k-means of features, statistics, softmax, label", k_means(one)
-    yield "heat maps, default", heat_maps(one, folder / "default")
-    yield (
-        "heat maps, unit length, last convolution, k = 6",
-        heat_maps(one, folder / "last", layers=("4",), unit_length=True, clusters=6),
-    )
-    yield "predicted class", by_value(one, one.predicted)
-    yield "confusion pair", by_value(one, one.labels * one.planted.classes + one.predicted)
-    yield "mixture as Domino", mixture(one)
-    yield "HDBSCAN of features", density(one)
-    yield "chance", chance(one, [len(item.errors) for item in shown], seed)
+def all_methods(one: Examined, folder: Path, seed: int) -> dict[str, Callable[[], list[Item]]]:
+    """Every method by its name: what it shows."""
+    last = {"layers": ("4",), "unit_length": True, "clusters": 6}
+    return {
+        "ranked causes": lambda: causes(one),
+        "ranked causes, no metadata": lambda: causes(one, metadata=False),
+        "ranked causes, no heat maps": lambda: causes(one, sources=WITHOUT_RELEVANCE),
+        "traits and confusions alone": lambda: causes(one, sources=("traits", "confusions")),
+        "tree on metadata and class": lambda: tree(one),
+        "k-means of features, statistics, softmax, label": lambda: k_means(one),
+        "heat maps, default": lambda: heat_maps(one, folder / "default"),
+        "heat maps, unit length, last convolution, k = 6": lambda: heat_maps(one, folder / "last", **last),
+        "predicted class": lambda: by_value(one, one.predicted),
+        "confusion pair": lambda: by_value(one, one.labels * one.planted.classes + one.predicted),
+        "mixture as Domino": lambda: mixture(one),
+        "HDBSCAN of features": lambda: density(one),
+        "chance": lambda: chance(one, [len(item.errors) for item in causes(one)], seed),
+    }

@@ -2,12 +2,12 @@
 
     python benchmarks/causes_planted/study.py [--seeds 0 1 2 3 4 5] [--cache FOLDER] [--workers N] [--out FILE]
 
-writes causes_planted.csv beside this script, or to --out, and prints the means: settings were settled on seeds 0 to 2
-and judged once on 3 to 5; two scenarios are kept aside for judging. Of every planted cause the best of the items that a
-method shows counts (ten at most), by F1 of its errors and those of the cause, and by how many of its first ten errors
-have the cause. `named`: whether the words of that item have a trait that names the cause. `ami`: adjusted mutual
-information of items and causes over the errors that have one. Controls: errors shuffled, labels permuted, an untrained
-net, nothing planted.
+writes causes_planted.csv beside this script, or to --out, and prints the means. Settings were settled on seeds 0 to 2
+and judged on 3 to 5; scenarios of `ASIDE` were kept aside for the first judging, those of `ASIDE_LATER` for the second.
+Of every planted cause the best of the items that a method shows counts (ten at most), by F1 of its errors and those of
+the cause, and by how many of its first ten errors have the cause. `named`: whether the words of that item have a trait
+that names the cause. `ami`: adjusted mutual information of items and causes over the errors that have one. Controls:
+errors shuffled, labels permuted, an untrained net, nothing planted.
 
 The networks behind causes_planted.csv but those of `rare` and `combination` were trained on another machine (torch
 2.11). Without --cache they are trained here, some half a minute each; they will not be the same to the last bit.
@@ -25,9 +25,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from further_scenarios import ASIDE_LATER, SETTLED_LATER
 from images import TEST, drawn, noted, signs
 from methods import SHOWN, Examined, Item, all_methods, causes, examined
-from scenarios import ASIDE, SCENARIOS, Planted, PlantedNet, trained
+from planted import Planted, PlantedNet, trained
+from scenarios import ASIDE, SCENARIOS
 from sklearn.metrics import adjusted_mutual_info_score
 
 import weakspot.causes.slice_parts as parts
@@ -35,7 +37,9 @@ from weakspot.data.image_measures import MEASURES, image_measures
 from weakspot.slices import SliceData, Trait, first_half, ranked_slices
 
 COLUMNS = ("seed", "scenario", "method", "cause", "f1", "precision10", "nameable", "named", "ami", "shown")
-PLANTED: Mapping[str, Callable[[int], Planted]] = {**SCENARIOS, **ASIDE}
+PLANTED: Mapping[str, Callable[[int], Planted]] = {**SCENARIOS, **SETTLED_LATER, **ASIDE, **ASIDE_LATER}
+SETTLED = (*SCENARIOS, *SETTLED_LATER)
+CONTROLLED = "ranked causes"
 CONTROLS = ("conditions", "patch")
 REPEATS = 10
 
@@ -71,8 +75,8 @@ def _agreement(planted: Sequence[set[int]], items: Sequence[Item]) -> float:
     return float(adjusted_mutual_info_score(true, shown))
 
 
-def of_scenario(job: tuple[int, str], cache: Path | None) -> list[dict[str, Any]]:
-    """All methods and controls of one net."""
+def of_scenario(job: tuple[int, str], cache: Path | None, methods: Sequence[str]) -> list[dict[str, Any]]:
+    """The methods, and the controls of the ranked causes, of one net."""
     torch.set_num_threads(1)
     parts.SHOWN = SHOWN
     seed, scenario = job
@@ -81,9 +85,10 @@ def of_scenario(job: tuple[int, str], cache: Path | None) -> list[dict[str, Any]
     one = examined(planted, net)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for method, items in all_methods(one, Path(folder), seed):
-            rows += scored(one, items, seed=seed, scenario=scenario, method=method)
-    if scenario in CONTROLS:
+        for method, items in all_methods(one, Path(folder), seed).items():
+            if not methods or method in methods:
+                rows += scored(one, items(), seed=seed, scenario=scenario, method=method)
+    if scenario in CONTROLS and (not methods or CONTROLLED in methods):
         rows += controls(one, seed)
     print(seed, scenario, f"{one.wrong.sum()} errors of {len(one.ids)}", flush=True)
     return rows
@@ -136,7 +141,7 @@ def means(rows: Sequence[Mapping[str, Any]]) -> None:
     for group, seeds in (("settled", (0, 1, 2)), ("judged", (3, 4, 5))):
         own = [row for row in rows if int(row["seed"]) in seeds]
         for method in dict.fromkeys(row["method"] for row in own):
-            chosen = [row for row in own if row["method"] == method and row["scenario"] in SCENARIOS]
+            chosen = [row for row in own if row["method"] == method and row["scenario"] in SETTLED]
             if chosen:
                 print(f"{group:8} {method:50} {summed(chosen)}")
                 for scenario in dict.fromkeys(row["scenario"] for row in own if row["scenario"] in PLANTED):
@@ -162,6 +167,20 @@ def summed(rows: Sequence[Mapping[str, Any]]) -> str:
     return "  ".join([*told, f"named {np.mean(nameable):.2f}" if nameable else ""])
 
 
+def kept(file: Path, jobs: Sequence[tuple[int, str]], methods: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of the file but those that are to be made again."""
+    again, seeds = {(str(seed), scenario) for seed, scenario in jobs}, {str(seed) for seed, _ in jobs}
+    with file.open() as opened:
+        rows = list(csv.DictReader(opened))
+
+    def made_again(row: Mapping[str, str]) -> bool:
+        if row["scenario"] == "control":
+            return CONTROLLED in methods and row["seed"] in seeds and (row["seed"], CONTROLS[0]) in again
+        return (row["seed"], row["scenario"]) in again and row["method"] in methods
+
+    return [row for row in rows if not made_again(row)]
+
+
 def write(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
     """All rows so far, as CSV."""
     with file.open("w", newline="") as opened:
@@ -177,14 +196,17 @@ def main() -> None:
     options.add_argument("--cache", type=Path)
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--out", type=Path, default=Path(__file__).with_name("causes_planted.csv"))
+    options.add_argument("--methods", nargs="+", default=[], help="these alone; other rows of the file are kept")
     given = options.parse_args()
-    jobs = [(seed, name) for seed in given.seeds for name in given.scenarios if name in SCENARIOS or seed > 2]
-    rows: list[dict[str, Any]] = []
+    jobs = [(seed, name) for seed in given.seeds for name in given.scenarios if name in SETTLED or seed > 2]
+    rows = kept(given.out, jobs, given.methods) if given.methods else []
     with multiprocessing.get_context("fork").Pool(given.workers) as pool:
-        for more in pool.imap(partial(of_scenario, cache=given.cache), jobs):
+        for more in pool.imap(partial(of_scenario, cache=given.cache, methods=given.methods), jobs):
             rows += more
             write(rows, given.out)
-        for more in pool.imap(partial(unplanted, cache=given.cache), given.seeds):
+        controlled = not given.methods or CONTROLLED in given.methods
+        natural = [seed for seed, name in jobs if name == CONTROLS[0] and controlled]
+        for more in pool.imap(partial(unplanted, cache=given.cache), natural):
             rows += more
     write(rows, given.out)
     means(rows)

@@ -3,8 +3,7 @@
 import statistics
 from collections.abc import Iterator, Sequence
 
-from page_tables import HEAD, Rows, ends, rows, table
-from scipy.stats import t as student
+from page_tables import HEAD, Rows, ends, interval, rows, table
 
 CASES = {
     "gaze": ("gaze (GD)", "5371", "16", "1.49 %"),
@@ -139,13 +138,6 @@ def difference(found: Rows, case: str) -> str:
     return f"{interval(values, digits)}; {verdicts.count('better')}, {verdicts.count('worse')}"
 
 
-def interval(values: Sequence[float], digits: int) -> str:
-    centre = statistics.mean(values)
-    half = float(student.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / len(values) ** 0.5
-    low, high = (f"{end:+.{digits}f}" for end in (centre - half, centre + half))
-    return f"{centre:+.{digits}f} ({low} to {high})"
-
-
 def contents() -> list[str]:
     """Every table and figure of the paper, where ours is, and whether its claim holds."""
     least = ends((100 * float(row["reduced_clusters"].split(" ")[0]) for row in rows("causes_cases")), 0)
@@ -193,3 +185,25 @@ def repeated() -> str:
     found = classifier_rows("random images repeated")
     told = f"better than random images that weigh as much in {found.count('better')} of {len(found)} rows"
     return f"{told}, worse in {found.count('worse')}"
+
+
+def unit_length() -> list[str]:
+    """Heat maps divided by their length, beside the plain ones of the same nets."""
+    lines = []
+    for case, labels in asked():
+        own = fresh(case, labels, "unsafe set", unit=True)
+        if own:
+            nets = [row["case"].replace(", unit length", "") for row in own]
+            plain = {row["case"]: row for row in fresh(case, labels, "unsafe set")}
+            apart = [
+                100 * (float(row["after"]) - float(plain[net]["after"])) for row, net in zip(own, nets, strict=True)
+            ]
+            agreement = [
+                statistics.mean(float(row["ari_with_planted"]) for row in found)
+                for found in (cases(case, unit=True), [row for row in cases(case) if row["case"] in nets])
+            ]
+            more = [difference(fresh(case, labels, method, unit=True), case) for method in (METHODS[1], METHODS[3])]
+            told = ", ".join(f"{each:.2f}" for each in agreement)
+            lines.append([named(case, labels), str(len(own)), told, interval(apart, 1), *more])
+    names = ("unsafe set less that of plain heat maps", "less random", "less repeated")
+    return table(["case, labels", "nets", "agreement with the planted kinds: unit length, plain", *names], lines)

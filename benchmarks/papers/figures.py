@@ -10,7 +10,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 
 from page_tables import rows
-from pictures import beside
+from pictures import COLOURS, beside
 from robustness_page import DATA, KINDS
 
 from weakspot.formatting import percent
@@ -104,21 +104,39 @@ def box_plot(boxes: Mapping[str, np.ndarray], label: str) -> str:
     text(svg, 8, 20, label)
     step = (WIDTH - left - 20) / len(boxes)
     for number, (name, box) in enumerate(boxes.items()):
-        draw_box(svg, left + step * (number + 0.5), [up.at(value) for value in box], number)
+        draw_box(svg, left + step * (number + 0.5), min(22, 0.35 * step), [up.at(value) for value in box], number)
         text(svg, left + step * (number + 0.5), bottom + 22, name, anchor="middle")
     return written(svg)
 
 
-def draw_box(svg: ET.Element, middle: float, heights: list[float], number: int) -> None:
+def draw_box(svg: ET.Element, middle: float, half: float, heights: list[float], number: int) -> None:
     least, low, centre, high, most = heights
-    style = {"class_": f"s{number}", "stroke_width": "2"}
+    style = {"class_": f"s{number % len(COLOURS)}", "stroke_width": "2"}
     line(svg, middle, least, middle, low, **style)
     line(svg, middle, high, middle, most, **style)
-    shape(svg, "rect", x=middle - 22, y=high, width=44, height=low - high, fill="none", **style)
-    line(svg, middle - 22, centre, middle + 22, centre, class_=f"s{number}", stroke_width="4")
+    shape(svg, "rect", x=middle - half, y=high, width=2 * half, height=low - high, fill="none", **style)
+    line(svg, middle - half, centre, middle + half, centre, **{**style, "stroke_width": "4"})
 
 
+QUARTILES = ("lower_quartile", "median", "upper_quartile")
 NAMES = {"coco": "COCO", "cifar100": "CIFAR-100"}
+
+
+def classes_coverage() -> str:
+    """Figures 4 and 5: neuron coverage by class, and what each class covers of its own ranges."""
+    found = [dict(row) for row in rows("classes_coverage")]
+    names = [row["class"][:4] for row in found]
+    quartiles = (np.array([values([row], name)[0] for name in QUARTILES]) for row in found)
+    boxes = {name: np.append(np.insert(box, 0, box[0]), box[2]) for name, box in zip(names, quartiles, strict=True)}
+    places = np.arange(len(found), dtype=float)
+    criteria = ("k_multisection", "boundary", "strong_activation", "top_neurons")
+    lines = {name.replace("_", " "): values(found, name) for name in criteria}
+    told = {"x_label": "class, in the order of Figure 4", "y_label": "covered", "y_text": percent}
+    panels = {
+        "Figure 4: neuron coverage of an image, quartiles": box_plot(boxes, "share of the neurons"),
+        "Figure 5: criteria by class": curves(places, lines, **told),
+    }
+    return beside(panels, across=2)
 
 
 def classes_distances() -> str:
@@ -165,7 +183,7 @@ def drawings() -> Iterator[tuple[str, str]]:
     """Every figure that is drawn from the CSVs, with its file's name."""
     for draw in (
         robustness_queries, robustness_roc, robustness_bins, robustness_changes, importance_distances,
-        classes_distances, classes_correlations, classes_found,
+        classes_coverage, classes_distances, classes_correlations, classes_found,
     ):  # fmt: skip
         yield f"papers-{draw.__name__.replace('_', '-')}.svg", draw()
 

@@ -7,6 +7,8 @@ from importance_tables import (
     NETS,
     OTHERS,
     PUBLISHED,
+    TABLE_4,
+    TABLE_4_COLUMNS,
     correlations,
     key_of,
     paired,
@@ -84,6 +86,36 @@ def levels() -> list[str]:
                 ["" if place else net, name, *own, ", ".join(f"{each:.1f}" for each in known) if known else "time-out"]
             )
     return table(["", "", "U_O", "+ training images", "U_O+S", "U_O+DI", "published"], lines)
+
+
+def every_level() -> list[str]:
+    """Table 3 whole: each set, and the published levels."""
+    found, lines = read(FOLDER), []
+    for net in NETS:
+        criteria = [(f"IDC {m}", "apart" if net != "DAVE-2" else "together", "subject") for m in (6, 8, 10, 12)]
+        criteria += [(name, "", layers) for name in OTHERS for layers in ("all", "subject")]
+        for criterion, classes, layers in criteria:
+            keys = (key_of(net, name, criterion, classes, layers) for name in ("original", "S", "DI"))
+            own = [spread(list(found.get(key, {}).values())) for key in keys]
+            known = PUBLISHED[net].get(criterion)
+            if own[0] != "–":
+                published = ", ".join(f"{each:.1f}" for each in known) if known else "–"
+                lines.append([net, f"{criterion}, {classes or layers}", *own, published])
+    return table(["", "", "U_O", "U_O+S", "U_O+DI", "published"], lines)
+
+
+def published_twice() -> list[str]:
+    """U_O as the paper's Tables 3 and 4 have it, and ours of the subject layer and of all layers."""
+    found, lines = read(FOLDER), []
+    for net in NETS[:3]:
+        cells = [net]
+        for name in OTHERS:
+            first = PUBLISHED[net][name][0]
+            second = TABLE_4[net]["original"][TABLE_4_COLUMNS.index(name)]
+            ours = found[key_of(net, "original", name, "")][0]
+            cells.append(f"{first:g}, {second:g}; {ours:.1f}")
+        lines.append(cells)
+    return table(["Table 3, Table 4; ours", *OTHERS], lines)
 
 
 def table_4() -> list[str]:

@@ -107,8 +107,8 @@ def headline(kind: str, published: str, where: str) -> Line:
     return what, where, "; ".join(told), both(verdicts)
 
 
-def signed(row: Row) -> str:
-    return " / ".join(points(value, 1) for name, value in row.items() if name.startswith("fold_"))
+def signed(row: Row, digits: int = 1) -> str:
+    return " / ".join(points(value, digits) for name, value in row.items() if name.startswith("fold_"))
 
 
 def both(verdicts: list[str]) -> str:
@@ -145,3 +145,102 @@ def claims(where: str) -> list[Line]:
         )
         lines.append((words, where, "; ".join(told), speaks))
     return lines
+
+
+BRAINS = {"0": "07", "1": "19", "2": "26"}
+"""Which brain a fold holds out."""
+
+
+def folds_ms() -> list[str]:
+    """Table 1, multiple sclerosis."""
+    own = rows("lesions_ms_folds", **MS)
+    real = [rows("lesions_ms_real", patient=brain)[0] for brain in BRAINS.values()]
+    found = "true_positives", "false_positives", "missed_lesions"
+    lines = [
+        ["Dice", *(f"{float(row['dice']):.3f}" for row in own), "0.645 to 0.705"],
+        ["true positives", *(row["true_positives"] for row in own), "597 to 871"],
+        ["false positives", *(row["false_positives"] for row in own), "294 to 525"],
+        ["false places", *(row["false_places"] for row in own), ""],
+        ["missed lesions", *(row["missed_lesions"] for row in own), ""],
+        ["lesions learnt from, true / false", *(f"{row['learnt_true']} / {row['learnt_false']}" for row in own), ""],
+        ["real patient: Dice", *(f"{float(row['dice']):.3f}" for row in real), ""],
+        ["real patient: true / false positives, missed",
+         *("{} / {}, {}".format(*(row[name] for name in found)) for row in real), ""],
+    ]  # fmt: skip
+    return table(["", *(f"brain {brain}" for brain in BRAINS.values()), "published, four folds"], lines)
+
+
+def folds_lgg() -> list[str]:
+    """Table 1, glioma, beside stored samples."""
+    own, stored = rows("lesions_lgg_folds", **LGG), rows("lesions_lgg_stored")
+    lines = [
+        ["patients", *(row["cases"] for row in own)],
+        ["Dice", *(f"{float(row['dice']):.3f}" for row in own)],
+        ["true / false positives, missed",
+         *(f"{row['true_positives']} / {row['false_positives']}, {row['missed_lesions']}" for row in own)],
+        ["lesions learnt from, true / false", *(f"{row['learnt_true']} / {row['learnt_false']}" for row in own)],
+        ["stored: Dice", *(f"{float(row['dice']):.3f}" for row in stored)],
+        ["stored: true / false positives", *(f"{row['true_positives']} / {row['false_positives']}" for row in stored)],
+    ]  # fmt: skip
+    return table(["", *(f"fold {row['fold']}" for row in own)], lines)
+
+
+def real_patients() -> list[str]:
+    """Areas of the three real patients."""
+    asked = ("gcn_classification", "gcn_regression", "entropy_mean", "pcs_mean", "metaseg_regression", "size")
+    lines = [
+        [row["patient"], *(f"{100 * float(row[method]):.1f}" for method in asked)] for row in rows("lesions_ms_real")
+    ]
+    heads = [NAMES[method] for method in asked]
+    return table(["patient", heads[0], "regression", *heads[2:]], lines)
+
+
+def graph_adds() -> list[str]:
+    """Graph networks less what sees the same nodes without a graph."""
+    names = {"no_edges": "the same network without edges", "node_means": "logistic regression on node means"}
+    lines = []
+    for other, name in names.items():
+        for graph in ("gcn_classification", "gcn_regression"):
+            [ms] = rows("lesions_ms_differences", graph=graph, chosen=other, **MS)
+            [lgg] = rows("lesions_lgg_differences", graph=graph, chosen=other, **LGG)
+            cells = [f"{graph.removeprefix('gcn_')} less {name}", f"{apart(ms, 1)}, {ms['verdict']}", signed(ms)]
+            lines.append([*cells, f"± {100 * float(ms['over_folds']):.1f}", f"{apart(lgg, 2)}, {lgg['verdict']}"])
+    return table(["graph network less …", "multiple sclerosis", "by brain", "over brains", "glioma"], lines)
+
+
+def learnt_twice(csv: str, first: str, second: str, digits: int, titles: tuple[str, str]) -> list[str]:
+    """One study learnt from two sets of lesions."""
+    both = [{"learnt_from": first}, {"learnt_from": second}]
+    counts = (rows(f"{csv}_folds", **known) for known in both)
+    lines = [
+        [
+            "lesions learnt from, true / false",
+            *(", ".join(f"{row['learnt_true']} / {row['learnt_false']}" for row in own) for own in counts),
+        ]
+    ]
+    for method in ("gcn_classification", "gcn_regression", "metaseg_classification", "metaseg_regression"):
+        lines.append([NAMES[method], *(area(rows(csv, method=method, **known)[0], digits) for known in both)])
+    graphs = ("gcn_classification", "gcn_regression")
+    found = [
+        [rows(f"{csv}_differences", graph=graph, chosen="best on test", **known)[0] for known in both]
+        for graph in graphs
+    ]
+    for graph, pair in zip(graphs, found, strict=True):
+        own = [apart(row, digits) for row in pair]
+        if csv == "lesions_ms":
+            own[1] += f", {NAMES[pair[1]['baseline']]}"
+        else:
+            own = [f"{each}, {row['verdict']}" for each, row in zip(own, pair, strict=True)]
+        lines.append([f"{graph.removeprefix('gcn_')} less the best baseline", *own])
+    where = "by brain 07 / 19 / 26" if csv == "lesions_ms" else "by fold"
+    for graph, pair in zip(graphs, found, strict=True):
+        lines.append([f"{graph.removeprefix('gcn_')}, {where}", *(signed(row, digits) for row in pair)])
+    return table(["", *titles], lines)
+
+
+def secondary() -> list[str]:
+    return learnt_twice("lesions_ms", "unseen brains", "seen brains", 1, ("learnt in unseen brains", "in seen brains"))
+
+
+def own_fold() -> list[str]:
+    return learnt_twice("lesions_lgg", "all folds", "own fold", 2, ("all folds", "own fold alone"))

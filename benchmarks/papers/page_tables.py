@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from scipy.stats import t as student
+
 HERE = Path(__file__).resolve().parent
 Rows = Sequence[Mapping[str, str]]
 HEAD = ("published", "ours", "here", "holds")
@@ -49,3 +51,11 @@ def points(share: str, digits: int, *, sign: bool = True) -> str:
     text = f"{100 * float(share):+.{digits}f}"
     text = text if sign and float(text) else text.lstrip("+-")
     return text.replace("-", "−")
+
+
+def interval(values: Sequence[float], digits: int) -> str:
+    """The mean with Student's 95 % interval."""
+    centre = statistics.mean(values)
+    half = float(student.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / len(values) ** 0.5
+    low, high = (f"{end:+.{digits}f}" for end in (centre - half, centre + half))
+    return f"{centre:+.{digits}f} ({low} to {high})"

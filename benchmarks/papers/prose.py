@@ -15,7 +15,7 @@ from pathlib import Path
 import classes_page
 import importance_claims
 import lesions_page
-from page_tables import points, rows
+from page_tables import interval, points, rows
 from robustness_page import CUTOFFS, KINDS, TABLE_4
 
 HERE = Path(__file__).resolve().parent
@@ -153,6 +153,83 @@ def importance() -> Iterator[Sentence]:
     yield "papers-learned", f"stands for classifiers ({more} of {cases} cases)"
 
 
+def weak_shares() -> Iterator[Sentence]:
+    """How many test images are weak, and how often both together win."""
+    shares = {
+        draws: " and ".join(
+            f"{100 * statistics.mean(float(row['weak_share']) for row in found):.0f}"
+            for found in (rows("robustness", draws=draws, method="black_box", threshold=cutoff) for cutoff in CUTOFFS)
+        )
+        for draws in ("shared", "fresh")
+    }
+    told = f"{shares['shared']} % of the test images are weak ({shares['fresh']} % by the fresh neighbours alone)"
+    yield "papers-robustness", told
+    keys = ("net", "threshold", "seed")
+    f1 = {(row["method"], *(row[key] for key in keys)): float(row["f1"]) for row in rows("robustness", draws="fresh")}
+    own = [key[1:] for key in f1 if key[0] == "together"]
+    wins = sum(f1["together", *key] > max(f1["black_box", *key], f1["white_box_all", *key]) for key in own)
+    yield "papers-robustness", f"every network, threshold and seed ({wins} of {len(own)})"
+    wins = sum(f1["together", *key] > f1["queries", *key] for key in own)
+    yield "papers-robustness", f"above the network on the answers alone in {wins}"
+
+
+def learnt() -> Iterator[Sentence]:
+    """What the page of what was learnt says of bias, of the graph, and of few test images."""
+    gains = [100 * float(row["bias_gain"]) for row in rows("classes", tap="all outputs")]
+    yield "papers-learned", f"gains go from {min(gains):.0f} to {max(gains):.0f} %".replace("-", "−")
+    edges = difference("lesions_ms_differences", 1, graph="gcn_classification", chosen="no_edges")
+    yield "papers-learned", f"not shown: {edges} to the same network without edges"
+    few, many = (
+        sum(
+            row["verdict"] == "better"
+            for row in rows("causes_retraining", test=test, method="random images")
+            if gaze(row)
+        )
+        for test in ("test", "fresh test")
+    )
+    yield "papers-learned", f"in {few} of 10 cases by 600 test images, in {many} of 10 by 3,000"
+
+
+def gaze(row: dict[str, str]) -> bool:
+    return row["case"].startswith("gaze") and "unit" not in row["case"]
+
+
+def repair() -> Iterator[Sentence]:
+    """What labelling images of confusing pairs brings over as many random ones."""
+    own = {
+        method: rows("classes_repair", method=method)
+        for method in ("confusing pairs", "random images", "least confident")
+    }
+    wrong = {method: 100 * statistics.mean(float(row["wrong_among_labelled"]) for row in own[method]) for method in own}
+    yield (
+        "papers-classes",
+        f"{wrong['confusing pairs']:.0f} % of them are errors, of random images {wrong['random images']:.0f} %",
+    )
+    apart = {
+        method: [
+            100 * (float(a["after"]) - float(b["after"]))
+            for a, b in zip(own[method], own["random images"], strict=True)
+        ]
+        for method in ("confusing pairs", "least confident")
+    }
+    told = f"by {interval(apart['confusing pairs'], 2)} points"
+    yield "papers-classes", told
+    yield (
+        "papers-classes",
+        f"as much, {interval(apart['least confident'], 2)}, with {wrong['least confident']:.0f} % errors",
+    )
+
+
+def levels() -> Iterator[Sentence]:
+    """Importance-driven coverage of LeNet-5 with and without classes, and the report on COCO."""
+    found = rows("importance", network="LeNet-5", set="original", criterion="IDC", layers="subject", neurons="6")
+    by = {row["classes"]: float(row["coverage"]) for row in found}
+    yield "limits", f"falls from {by['together']:.1f} to {by['apart']:.1f} %"
+    [row] = rows("classes_oracles", data="coco", errors="confusion", score="distance")
+    true, wrong = (int(each) for each in row["found"].partition(",")[0].split(" / "))
+    yield "limits", f"In the published report on COCO {true} of {true + wrong} pairs are truly confused"
+
+
 def robust() -> Iterator[Sentence]:
     """Accuracies of the robust nets beside the published ones, 69 and 73 %."""
     small, large = (
@@ -164,7 +241,19 @@ def robust() -> Iterator[Sentence]:
 
 def sentences() -> Iterator[Sentence]:
     """Every sentence that is held against its page."""
-    for topic in (robustness, classes, retraining, lesions, secondary, coincidence, importance, robust):
+    for topic in (
+        robustness,
+        classes,
+        retraining,
+        lesions,
+        secondary,
+        coincidence,
+        importance,
+        robust,
+        weak_shares,
+        learnt,
+        levels,
+    ):
         yield from topic()
 
 

@@ -205,7 +205,7 @@ class Case:
         return {
             "features": self.features[split][rows],
             "queries": answers,
-            "diversity": simpson_diversity(self.said[split][rows][:, : QUERIES + 1]),
+            "concentration": simpson_diversity(self.said[split][rows][:, : QUERIES + 1]),
             "confidence": softmax(self.seen[f"l_{split}"][rows]).max(1),
         }
 
@@ -231,7 +231,7 @@ def all_shared(case: Case, threshold: float) -> list[tuple[str, str, MethodOutpu
 def best_f1_rule(case: Case, threshold: float) -> MethodOutput:
     """The black box with the threshold that maximises F1 on training images."""
     diversity = simpson_diversity(case.said["train"][:, : QUERIES + 1])
-    score = -case.test["diversity"]
+    score = -case.test["concentration"]
     return MethodOutput(
         "black_box", score, score >= best_f1_threshold(-diversity, case.weak("train", FRESH, threshold))
     )

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import SHARED, machine, write_rows
 
 from robustness import ALL, FRESH, NETS, QUERIES, argument_parser, images, order_of_looks
-from weakspot.robustness import quantile_threshold, simpson_diversity
+from weakspot.robustness import quantile_threshold, simpson_diversity, weak_inputs
 from weakspot.statistics.ranking import auroc, detection
 
 TABLE_6 = {
@@ -41,11 +41,6 @@ DRAWS = {"shared": (ALL, ALL), "text": (list(range(QUERIES + 1)), ALL), "fresh":
 """Which answers give the score, and which the truth."""
 
 
-def weak_of(right: np.ndarray, cutoff: float, ties: bool) -> np.ndarray:
-    accuracy = right.mean(1)
-    return np.asarray(accuracy <= cutoff if ties else accuracy < cutoff)
-
-
 def rows_of(net: str, data: Path, seed: int) -> Iterator[dict[str, Any]]:
     """One network and one draw of the neighbours asked."""
     pixels, order = images(net.split("-")[1], data), order_of_looks(seed)
@@ -57,13 +52,13 @@ def rows_of(net: str, data: Path, seed: int) -> Iterator[dict[str, Any]]:
     for draws, (asked, truth) in DRAWS.items():
         score = {split: -simpson_diversity(answers[:, asked]) for split, answers in said.items()}
         for place, cutoff in enumerate(CUTOFFS):
-            for ties in (False, True) if draws == "fresh" else (False,):
-                weak = {split: weak_of(each[:, truth], cutoff, ties) for split, each in right.items()}
+            for rule in ("below", "at_or_below") if draws == "fresh" else ("below",):
+                weak = {split: weak_inputs(each[:, truth].mean(1), cutoff, rule) for split, each in right.items()}
                 flagged = score["test"] >= quantile_threshold(score["train"], weak["train"])
                 found = detection(flagged, weak["test"])
                 published = TABLE_6[net][place]
                 yield {
-                    "net": net, "cutoff": cutoff, "draws": draws, "weak": "at or below" if ties else "below",
+                    "net": net, "cutoff": cutoff, "draws": draws, "weak": rule.replace("_", " "),
                     "seed": seed, "weak_share": round(float(weak["test"].mean()), 4), "f1": round(float(found.f1), 4),
                     "tp": int((flagged & weak["test"]).sum()), "fp": int((flagged & ~weak["test"]).sum()),
                     "auroc": round(float(auroc(score["test"], weak["test"])), 4), "images": len(flagged),

@@ -293,3 +293,36 @@ def white_boxes() -> list[str]:
         lines.append([*cells, f"{mean(ours, 'f1'):.3f}", f"{mean(ours, 'average_precision'):.3f}", known])
     names = ("training images", "products", "paper's W: F1 (precision, recall)", "of the last epoch", "AP")
     return table(["", "weak at", *names, "ours: F1", "AP", "published F1"], lines)
+
+
+def steering_nets() -> list[str]:
+    """R² of the steering networks against the best constant, over five trainings."""
+    lines = []
+    for net, name in {"dave2": "DAVE-2", "epoch": "Epoch", "chauffeur": "Chauffeur"}.items():
+        own = (rows("steering_nets", stage="final", net=net, part=part) for part in ("train", "validation", "test"))
+        lines.append([name, *(spread(float(row["r2"]) for row in found) for found in own)])
+    return table(["", "training blocks", "validation blocks", "test blocks"], lines)
+
+
+COST = {
+    "H200, batches of 100": ("NVIDIA", "100", "100"),
+    "H200, batches of 512": ("NVIDIA", "512", "512"),
+    "H200, one image, its 15 queries in one pass": ("NVIDIA", "1", "15"),
+    "one core of a CPU, batches of 100": ("AMD", "100", "100"),
+    "one core of a CPU, one image": ("AMD", "1", "15"),
+}
+"""Machine, images, and neighbours per pass."""
+
+
+def cost() -> list[str]:
+    """Milliseconds of a query."""
+    lines = []
+    for name, (device, images, neighbours) in COST.items():
+        cells = [name]
+        for data in DATA:
+            found = rows("robustness_cost", net=f"ResN-{data}", images=images, neighbours_per_pass=neighbours)
+            [row] = [row for row in found if row["machine"].startswith(device)]
+            digits = 4 if images == "512" else 3
+            cells.append(f"{float(row['milliseconds_per_query']):.{digits}f} ± {float(row['deviation']):.{digits}f}")
+        lines.append(cells)
+    return table(["", *DATA.values()], lines)

@@ -1,9 +1,9 @@
-"""What DeepRobust finds of weak inputs: Tables 1, 2, 3, 8 and 9 and Figures 5, 6, 7, 9 and 10, on nine networks.
+"""What DeepRobust finds of weak inputs: Tables 1, 2, 3, 8 and 9 and Figures 6, 7, 9 and 10, on nine networks.
 
-    python benchmarks/papers/robustness_study.py [--cache FOLDER] [--device cuda] [--figure PNG]
+    python benchmarks/papers/robustness_study.py [--cache FOLDER] [--device cuda]
 
-writes robustness_study.csv beside this script: one row per table, network and quantity. All but Table 2 and Figure 5
-come from the classes that are stored with the networks; those want the features of robustness.py, which are kept in
+writes robustness_study.csv beside this script: one row per table, network and quantity. All but Table 2 comes
+from the classes that are stored with the networks; that wants the features of robustness.py, which are kept in
 FOLDER. Published figures stand beside where there are any.
 """
 
@@ -21,7 +21,7 @@ from measuring import SHARED, machine, write_rows
 from robustness import NETS, argument_parser, images, seen_once, unit
 from weakspot.robustness import (
     centre_distance_ratio,
-    diversity_correlation,
+    concentration_correlation,
     neighbour_accuracy,
     simpson_diversity,
     weak_strong_difference,
@@ -75,7 +75,7 @@ def of_one(net: str, one: Stored) -> Iterator[dict[str, Any]]:
     yield row("Table 1", net, "natural accuracy", 100 * right[:, 0].mean(), TABLE_1[net][0])
     yield row("Table 1", net, "robust accuracy", 100 * right[:, 1:].mean(), TABLE_1[net][1])
     flawed = accuracy < 1
-    correlation = diversity_correlation(said[flawed], accuracy[flawed], QUERIES)
+    correlation = concentration_correlation(said[flawed], accuracy[flawed], QUERIES)
     yield row("Table 3", net, "Spearman of accuracy and diversity", correlation[-1], TABLE_3[net])
     yield from (row("Figure 6", net, f"m = {m}", value) for m, value in zip(QUERIES, correlation, strict=True))
     for threshold, published in ((0.75, "> 0.97"), (0.5, "> 0.87")):
@@ -133,42 +133,19 @@ def places(net: str, one: Stored, features: np.ndarray) -> Iterator[dict[str, An
         yield {**row("Table 2", net, f"Mann–Whitney p at {threshold}", 0), "value": f"{found.p_value:.1e}"}
 
 
-def figure_5(nets: dict[str, tuple[Stored, np.ndarray]], path: Path) -> None:
-    """t-SNE of the test images of two classes; the darker, the lower their neighbour accuracy."""
-    from PIL import Image, ImageDraw
-    from sklearn.manifold import TSNE
-
-    picture = Image.new("RGB", (360 * len(nets), 360), "white")
-    draw = ImageDraw.Draw(picture)
-    for place, (stored, features) in enumerate(nets.values()):
-        rows = np.flatnonzero(np.isin(stored.labels["test"], (3, 5)))[:800]
-        spots = TSNE(random_state=0, init="pca").fit_transform(unit(features[rows]))
-        spots = 15 + 330 * (spots - spots.min(0)) / np.ptp(spots, axis=0)
-        for (x, y), own in zip(spots, rows, strict=True):
-            light = int(215 * stored.accuracy["test"][own])
-            colour = (light, light, 235) if stored.labels["test"][own] == 3 else (235, light, light)
-            draw.ellipse([360 * place + x - 3, y - 3, 360 * place + x + 3, y + 3], fill=colour)
-    picture.save(path)
-
-
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--nets", nargs="+", choices=NETS, default=NETS)
     parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".csv"))
-    parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
     found: list[dict[str, Any]] = []
-    shown = {}
     for data in ("cifar10", "fashion_mnist", "svhn"):
         nets = {net: Stored(net, options.data) for net in options.nets if net.endswith(data)}
         for net, one in nets.items():
             features = seen_once(net, images(data, options.data), options.cache, options.device)["f_test"]
             found += [*of_one(net, one), *places(net, one, features)]
-            shown |= {net: (one, features)} if net.startswith("ResN") else {}
         found += between(data, nets)
     write_rows(options.results, [{**told, "machine": machine(options.device)} for told in found])
-    if options.figure:
-        figure_5(shown, options.figure)
 
 
 if __name__ == "__main__":

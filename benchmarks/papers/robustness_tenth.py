@@ -45,11 +45,11 @@ def setting(net: str, device: str, weights: Path) -> tuple[Subject, dict[str, So
 def shared_draws(train: Finding, test: Finding, threshold: float) -> dict[str, np.ndarray]:
     """The black box as the paper scores it: truth and diversity from the same 50 neighbours."""
     seen = [
-        {name: finding.table[name].to_numpy() for name in ("neighbour_accuracy", "diversity")}  # type: ignore[index]
+        {name: finding.table[name].to_numpy() for name in ("neighbour_accuracy", "concentration")}  # type: ignore[index]
         for finding in (train, test)
     ]
-    score_threshold = quantile_threshold(-seen[0]["diversity"], seen[0]["neighbour_accuracy"] <= threshold)
-    score = -seen[1]["diversity"]
+    score_threshold = quantile_threshold(-seen[0]["concentration"], seen[0]["neighbour_accuracy"] <= threshold)
+    score = -seen[1]["concentration"]
     return metrics_table(
         [MethodOutput("black_box", score, score >= score_threshold)], seen[1]["neighbour_accuracy"] <= threshold
     )

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
 from measuring import machine, read_rows, write_rows
 
 from robustness import ALL, NETS, Case, argument_parser
-from weakspot.robustness import MethodOutput, neighbour_accuracy
+from weakspot.robustness import MethodOutput, neighbour_accuracy, weak_inputs
 from weakspot.robustness.metrics_detection import metrics_table
 
 HIDDEN, EPOCHS, BATCH, SLOPE = (1500, 1000, 500), 200, 100, 0.1
@@ -76,7 +76,7 @@ def trained(case: Case, threshold: float, half: bool) -> tuple[np.ndarray, np.nd
     weak = torch.from_numpy(weak_of(case, "train", threshold)).long().to(case.device)
     features = torch.from_numpy(case.features["train"]).to(case.device)
     network = white_box(features.shape[1], case.device)
-    optimiser, best, chosen, begun = optimiser_of(network), 1.0, 0, time.monotonic()
+    optimiser, best, chosen = optimiser_of(network), 1.0, 0
     kept: dict[str, torch.Tensor] = {}
     for epoch in range(1, EPOCHS + 1):
         error = one_epoch(network, optimiser, features, weak, half)
@@ -86,7 +86,7 @@ def trained(case: Case, threshold: float, half: bool) -> tuple[np.ndarray, np.nd
     last = said(network, case)
     network.load_state_dict(kept)
     how = {"epochs": EPOCHS, "chosen_epoch": chosen, "training_images": len(weak), "training_error": round(best, 4)}
-    return said(network, case), last, {**how, "minutes": round((time.monotonic() - begun) / 60, 1)}
+    return said(network, case), last, how
 
 
 def said(network: torch.nn.Module, case: Case) -> np.ndarray:
@@ -98,7 +98,7 @@ def said(network: torch.nn.Module, case: Case) -> np.ndarray:
 
 def weak_of(case: Case, split: str, threshold: float) -> np.ndarray:
     """Lower than the threshold over the original and 50 neighbours."""
-    return np.asarray(neighbour_accuracy(case.said[split][:, ALL], case.labels[split]) < threshold)
+    return weak_inputs(neighbour_accuracy(case.said[split][:, ALL], case.labels[split]), threshold)
 
 
 def row(case: Case, threshold: float, half: bool) -> dict[str, Any]:

@@ -3,22 +3,30 @@
     python benchmarks/peers/corruptions.py [--robustness FOLDER] [--device cuda] [--images 32] [--rounds 3]
 
 The reference is the package imagecorruptions (severities of ImageNet-C, any size), with scikit-image and OpenCV; with
---robustness, a checkout of the authors' own hendrycks/robustness, also the script that made CIFAR-10-C, as far as it
-runs without ImageMagick (its motion blur and snow need that). Both are older than today's numpy, scipy and
-scikit-image; `modernised` gives them back the names they call. Where the reference is not installed nothing is
+--robustness, a checkout of the authors' own hendrycks/robustness, also the script that made CIFAR-10-C; its motion blur
+and snow need Wand and ImageMagick, and are left out where these are missing. Both are older than today's numpy, scipy
+and scikit-image; `modernised` gives them back the names they call. Where the reference is not installed nothing is
 measured; --alone times our side on such a machine.
 
 Severities are compared number by number, out of the reference's source. Images are bytes; both sides are compared as
 floats from 0 to 1, ours before rounding to bytes. Where chance decides, two draws of the reference differ too: `again`
 is the mean absolute difference of two of its own draws, and `difference` should be near it. `change` is the mean
 absolute change of the image, ours and theirs: for frost, whose textures are made and not photographs, it is what can be
-compared. Bar: at least 10 times as many images per second.
+compared. `same_angle` is the difference of motion blur where both sides smear in the same directions.
+
+Milliseconds are the processor's, one thread on both sides, so that other work on the machine has no part in them.
+`ms_least` is what no implementation on the same random numbers can save: to draw them, and to read and write the image
+once. Bar: at least 10 times as many images per second; where ten times `ms_least` is more than the reference takes, the
+bar cannot be met on this processor.
 """
 
 import argparse
 import ast
+import contextlib
+import ctypes
 import io
 import sys
+import time
 import types
 import zipfile
 from collections.abc import Callable, Iterator
@@ -34,15 +42,18 @@ from PIL import Image
 from torch import Tensor
 
 from weakspot.core.own_process import keep_freed_memory
+from weakspot.core.stateless_random import device_words
 from weakspot.looks import Corruption, Neighbour
-from weakspot.looks.corruption_severities import KINDS, LARGE, SEVERITIES, SMALL_IMAGES
+from weakspot.looks.corruption_blur import smeared
+from weakspot.looks.corruption_severities import KINDS, LARGE, SEVERITIES, SMALL_IMAGES, strength
 
 BAR = 10
 RANDOM = {
     "gaussian_noise", "shot_noise", "impulse_noise", "glass_blur", "motion_blur", "snow", "frost", "fog",
     "elastic_transform",
 }  # fmt: skip
-NEEDS_IMAGEMAGICK = {"motion_blur", "snow"}
+DRAWN = {"gaussian_noise": 1, "shot_noise": 1, "impulse_noise": 1, "fog": 1 / 3, "elastic_transform": 1 / 3}
+"""Random words per value of an image of three channels."""
 Reference = dict[str, Callable[[Image.Image, int], Any]]
 
 
@@ -54,6 +65,7 @@ def modernised() -> None:
     plain = filters.gaussian
     if not hasattr(np, "float_"):
         np.float_ = np.float64
+    np.fromstring = np.frombuffer
 
     def gaussian(image: Any, sigma: Any = 1, *, multichannel: bool = False, **how: Any) -> Any:
         return plain(image, sigma, channel_axis=-1 if multichannel else None, **how)
@@ -76,8 +88,9 @@ def small_reference(folder: Path) -> tuple[Reference, str]:
     """The functions of the script that made CIFAR-10-C, without the part that writes the files."""
     source = (folder / "ImageNet-C" / "create_c" / "make_cifar_c.py").read_text()
     whole = ast.parse(source)
-    wanted = {*KINDS, "disk", "plasma_fractal", "clipped_zoom"}
-    functions = [part for part in whole.body if isinstance(part, ast.FunctionDef) and part.name in wanted]
+    wanted = {*KINDS, "disk", "plasma_fractal", "clipped_zoom", "MotionImage"}
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    functions = [part for part in whole.body if isinstance(part, kinds) and part.name in wanted]
     import cv2
     import skimage as sk
     from scipy.ndimage import map_coordinates
@@ -86,10 +99,32 @@ def small_reference(folder: Path) -> tuple[Reference, str]:
 
     names: dict[str, Any] = {
         "np": np, "cv2": cv2, "sk": sk, "scizoom": scizoom, "map_coordinates": map_coordinates,
-        "gaussian": gaussian, "PILImage": Image, "BytesIO": io.BytesIO,
+        "gaussian": gaussian, "PILImage": Image, "BytesIO": io.BytesIO, **imagemagick(),
     }  # fmt: skip
+    missing = set() if "WandImage" in names else {"motion_blur", "snow"}
+    functions = [part for part in functions if missing == set() or part.name != "MotionImage"]
     exec(compile(ast.Module(functions, []), "make_cifar_c.py", "exec"), names)
-    return {kind: names[kind] for kind in KINDS if kind not in NEEDS_IMAGEMAGICK}, source
+    frost = names["frost"]
+    names["frost"] = lambda *given: _within(
+        folder / "ImageNet-C" / "create_c", frost, *given
+    )  # reads its pictures there
+    return {kind: names[kind] for kind in KINDS if kind not in missing}, source
+
+
+def _within(folder: Path, function: Callable[..., Any], *given: Any) -> Any:
+    with contextlib.chdir(folder):
+        return function(*given)
+
+
+def imagemagick() -> dict[str, Any]:
+    """The names of ImageMagick that the script calls; none where it is missing."""
+    try:
+        from wand.api import library
+        from wand.image import Image as WandImage
+    except ImportError:
+        return {}
+    library.MagickMotionBlurImage.argtypes = (ctypes.c_void_p, *[ctypes.c_double] * 3)
+    return {"WandImage": WandImage, "wandlibrary": library}
 
 
 def severities(source: str) -> dict[str, list[Any]]:
@@ -163,7 +198,9 @@ def measure(
             np.random.seed(0)
             first, again = (theirs() / 255 for _ in range(2))
             made = ours().permute(0, 2, 3, 1).cpu().double().numpy()
-            seconds = interleaved({"weakspot": ours, "reference": theirs}, options.rounds, options.device)
+            tasks = {"weakspot": ours, "reference": theirs, "least": partial(least, kind, images)}
+            clock = time.process_time if options.device == "cpu" else time.perf_counter
+            seconds = interleaved(tasks, options.rounds, options.device, clock)
             plain = pictures / 255
             yield {
                 "machine": machine(options.device),
@@ -173,13 +210,39 @@ def measure(
                 "severities_equal": equal[kind],
                 "difference": round(float(np.abs(made - first).mean()), 4),
                 "again": round(float(np.abs(again - first).mean()), 4) if kind in RANDOM else "",
+                "same_angle": round(at_same_angles(function, severity, images, bytes_, sizes), 4)
+                if kind == "motion_blur"
+                else "",
                 "change_weakspot": round(float(np.abs(made - plain).mean()), 4),
                 "change_reference": round(float(np.abs(first - plain).mean()), 4),
                 "ms_weakspot": round(1000 * float(np.median(seconds["weakspot"])) / len(images), 4),
                 "ms_reference": round(1000 * float(np.median(seconds["reference"])) / len(images), 4),
+                "ms_least": round(1000 * float(np.median(seconds["least"])) / len(images), 4),
                 "times_as_fast": round(ratio(seconds, "reference", "weakspot"), 1),
                 "bar": BAR,
             }
+
+
+def least(kind: str, images: Tensor) -> Tensor:
+    """Draw the random numbers of a corruption, and read and write the images once."""
+    words = int(DRAWN.get(kind, 0) * images[0].numel())
+    if words:
+        device_words(np.arange(len(images), dtype=np.uint64), words, images.device)
+    return images.clamp(0, 1)
+
+
+def at_same_angles(function: Any, severity: int, images: Tensor, bytes_: list[Image.Image], sizes: str) -> float:
+    """The mean absolute difference of motion blur where both sides smear in the same directions."""
+    degrees, plain = np.linspace(-44, 44, len(bytes_)), np.random.uniform
+    made = smeared(images, degrees, *strength("motion_blur", severity, small=sizes == "small"))
+    theirs = []
+    try:
+        for one, angle in zip(bytes_, degrees.tolist(), strict=True):
+            np.random.uniform = lambda *given, angle=angle, **named: angle
+            theirs.append(np.uint8(function(one, severity)))
+    finally:
+        np.random.uniform = plain
+    return float(np.abs(made.permute(0, 2, 3, 1).cpu().numpy() - np.stack(theirs) / 255).mean())
 
 
 def alone(options: Any) -> Iterator[dict[str, Any]]:
@@ -204,7 +267,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robustness", type=Path, help="a checkout of hendrycks/robustness")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--images", type=int, default=32)
+    parser.add_argument("--images", type=int, default=8, help="of 224²; 32 times as many of 32²")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--alone", type=Path, help="time our side alone, and write it to this CSV")
     options = parser.parse_args()
@@ -215,17 +278,19 @@ def main() -> None:
     try:
         modernised()
         large, source = large_reference()
+        import cv2
     except ImportError as error:
         print(f"nothing is measured: {error}; install imagecorruptions, scikit-image and opencv-python-headless")
         return
+    cv2.setNumThreads(1)
+    torch.set_num_threads(1)
     equal = same_severities(source, LARGE)
     rows = list(measure("ImageNet-C at 224", photographs(options.images), large, equal, "large", options))
-    rows += measure("ImageNet-C at 32", house_numbers(4 * options.images), large, equal, "large", options)
+    rows += measure("ImageNet-C at 32", house_numbers(32 * options.images), large, equal, "large", options)
     if options.robustness is not None:
-        small, source = small_reference(options.robustness)
-        small.pop("frost")  # reads its pictures from the folder it is started in
+        small, source = small_reference(options.robustness.resolve())
         equal = same_severities(source, SMALL_IMAGES)
-        rows += measure("CIFAR-10-C", house_numbers(4 * options.images), small, equal, "small", options)
+        rows += measure("CIFAR-10-C", house_numbers(32 * options.images), small, equal, "small", options)
     write(Path(__file__).with_suffix(".csv"), rows)
 
 

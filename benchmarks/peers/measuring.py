@@ -29,17 +29,22 @@ def _cpu_lines() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def interleaved(tasks: Mapping[str, Callable[[], Any]], repeats: int, device: str = "cpu") -> dict[str, list[float]]:
+def interleaved(
+    tasks: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    device: str = "cpu",
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
     """Seconds of each task, one after another in every round, so that all meet the same load; one round warms up."""
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for round_number in range(repeats + 1):
         for name, task in tasks.items():
             _wait(device)
-            begun = time.perf_counter()
+            begun = clock()
             task()
             _wait(device)
             if round_number:
-                seconds[name].append(time.perf_counter() - begun)
+                seconds[name].append(clock() - begun)
     return seconds
 
 

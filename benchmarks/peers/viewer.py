@@ -31,7 +31,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "a page of 200": lambda n: f"samples?limit=200&offset={n * 9999}",
     "filter": lambda n: f"samples?filter=metadata.light:above:0.{n + 1}&filter=wrong:is:yes",
     "filter by text": lambda n: f"samples?filter=target:is:top&filter=metadata.blur:below:0.{n + 1}",
-    "sort": lambda n: f"samples?sort={'-' * (n % 2)}{('entropy', 'diversity', 'low', 'high', 'accuracy')[n // 2]}",
+    "sort": lambda n: f"samples?sort={'-' * (n % 2)}{('entropy', 'concentration', 'low', 'high', 'accuracy')[n // 2]}",
     "filter and sort": lambda n: f"samples?filter=metadata.angle:above:0.{n + 1}&sort=-consistency",
     "search": lambda n: f"samples?search={n}{n}",
     "sheet of 256 pictures": lambda n: "sheet/test?positions=" + ",".join(str(n + 390 * k) for k in range(256)),

@@ -6,6 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from weakspot.core.finding import Finding
     from weakspot.core.outputs import Outputs
     from weakspot.core.room import Room
 
@@ -26,6 +29,21 @@ OTHERS = ("data", "repair")
 def rooms() -> "dict[str, Room]":
     """The rooms as readers of Findings know them, without torch."""
     return {name: import_module(f"weakspot.{name}.outputs").ROOM for name in QUESTIONS}
+
+
+def named_groups(names: "Iterable[str]", read: "Callable[[str], Finding]") -> dict[str, Mapping[str, str]]:
+    """The groups in which a Run may be compared with another, by what they are called, as its rooms make them.
+
+    names: the Findings of the Run.
+    read: gives one of them.
+    """
+    known = set(names)
+    groups: dict[str, Mapping[str, str]] = {}
+    for room in rooms().values():
+        for name, make in room.groups.items():
+            if name in known:
+                groups |= make(read(name))
+    return groups
 
 
 def declared(finding: str) -> "Outputs | None":

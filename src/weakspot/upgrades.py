@@ -15,6 +15,7 @@ NUMBERS = {
     "mended": "fixed",
     "best_rival": "best_baseline",
     "area_of_best_rival": "area_of_best_baseline",
+    "diversity_correlation": "concentration_correlation",
 }
 """Numbers of summaries that had another name in version 1."""
 ARRAYS = {
@@ -23,6 +24,7 @@ ARRAYS = {
     "answer": "prediction",
     "leaning": "soft_confusion",
     "leaning_bias": "soft_confusion_bias",
+    "diversity_odds": "concentration_odds",
 }
 COLUMNS = {
     "predicted": "prediction",
@@ -34,6 +36,7 @@ COLUMNS = {
     "leaning_rank": "soft_confusion_rank",
     "leaning_bias": "soft_confusion_bias",
     "mended": "fixed",
+    "diversity": "concentration",
 }
 """Columns that had another name in version 1; with "not" before it, one whose truth values are turned round."""
 COLUMNS_OF: dict[str, dict[str, str]] = {

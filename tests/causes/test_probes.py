@@ -16,9 +16,11 @@ from weakspot.core.execution_options import ExecutionOptions
 from weakspot.core.finding import Finding
 from weakspot.core.plan import Plan
 from weakspot.core.run import Run
-from weakspot.data.sources import ArraySource
+from weakspot.data.sources import ArraySource, WithMetadata
 from weakspot.registry import steps_for
 from weakspot.relevance import hudd, relevance
+from weakspot.report.headlines import answer
+from weakspot.slices import chance_corrected_agreement
 
 COUNT = 60
 
@@ -168,6 +170,23 @@ def test_a_sample_of_many_images_is_clustered_and_the_others_join(subject, test_
     other = next(name for name in ("0", "3", "6", "8") if name != sampled.summary["layer"].value)
     with pytest.raises(ConfigError, match="examine again with keep: all"):
         recluster(sampled, layer=other)
+
+
+def test_where_labels_and_predictions_agree_by_chance_clusters_say_nothing_of_causes(finding, errors):
+    table = errors.table
+    agreed = chance_corrected_agreement(table["target"].to_numpy(), table["prediction"].to_numpy())
+    assert agreed < 0.2 and finding.summary["agreement_near_chance"].value == agreed
+    said = "".join(part.text for part in answer("causes", [errors, finding]).sentence)
+    assert said.startswith("The model agrees with the labels hardly better than chance") and "may have" not in said
+
+
+def test_what_an_attack_did_explains_no_cluster(subject, test_data, errors):
+    ids = list(test_data.ids)
+    right = dict(zip(errors.table["id"].to_pylist(), errors.table["correct"].to_pylist(), strict=True))
+    known = {"id": ids, "attack_success": [not right[name] for name in ids], "weather": ["fog", "sun"] * (COUNT // 2)}
+    attacked = WithMetadata(test_data, known)
+    made = found(subject, attacked, examine(subject, attacked, [Errors()])[0], replicates=0)
+    assert made.arrays["parameter_names"].tolist() == ["weather"]
 
 
 def test_a_model_without_errors_has_no_clusters(net, test_data):

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from weakspot import Plan, Subject, examine
+from weakspot import Plan, Run, Subject, examine
 from weakspot.causes import ErrorSlices
 from weakspot.causes.outputs import worst
 from weakspot.causes.room import steps
 from weakspot.causes.slice_outputs import ERROR_SLICES
-from weakspot.core.errors import ConfigError
+from weakspot.causes.slice_views import HEAT_VALUES, SOURCES, WITHOUT_RELEVANCE, heat_layer, heat_view
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.layers import Layer
 from weakspot.data import digits, eye_net
 from weakspot.data.sources import ArraySource, WithMetadata
 from weakspot.report.drawings import figures
@@ -192,12 +194,72 @@ def test_a_model_that_can_be_looked_into_has_regions_that_apply_to_new_images(ey
 
 
 def test_sources_can_be_chosen_and_a_black_box_has_none_inside(eyes, planted):
-    assert planted.summary["views"].value == "none" and "regions" not in planted.arrays
+    assert planted.summary["views"].value == "outputs" and "regions" not in planted.arrays
+    assert eyes.summary["views"].value == "features, layer statistics"
     subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
     alone = slices_of(eye_net.test(), subject, sources=("traits",))
     assert alone.summary["views"].value == "none" and set(alone.table["kind"].to_pylist()) == {"trait"}
     with pytest.raises(ConfigError, match="expected some of traits, confusions, features, layer statistics"):
         ErrorSlices(sources=())
+
+
+def test_heat_maps_are_a_source_of_the_room_and_say_of_which_layer(tmp_path):
+    subject = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits")
+    asked = steps({"replicates": 0, "pictures": 0, "thumbnail": 0})[:2]
+    assert asked[1].options["sources"] == SOURCES and ErrorSlices().sources == WITHOUT_RELEVANCE
+    found = Plan.of(asked).run(subject, {"test": eye_net.test()}, Run.create(tmp_path / "run"))[1]
+    assert found.summary["views"].value == "features, layer statistics, heat maps"
+    layers = [name for name, part in eye_net.model().named_modules() if isinstance(part, torch.nn.Conv2d)]
+    assert found.arrays["heat_layer"] == layers[-1]
+    regions = found.arrays.get("regions", np.array([]))
+    assert len(found.arrays.get("region_likeness", [])) == (len(eye_net.test().ids) if len(regions) else 0)
+
+
+def test_heat_maps_are_of_unit_length_and_queries_and_keys_are_never_taken():
+    named = [("conv", (3, 8, 8)), ("block.attn.q_proj", (4, 16)), ("block.attn.key", (4, 16)), ("block.fc", (4, 16))]
+    layers = [Layer(name, 1, "Linear", shape, shape, 1, weighted=True) for name, shape in named]
+    assert heat_layer(layers) == "block.fc" and heat_layer(layers[:-1]) == "conv" and heat_layer(layers[1:3]) is None
+    maps = heat_view(torch.randn(3, 4, 5, 5, generator=torch.Generator().manual_seed(0)))
+    assert maps.shape == (3, 100) and torch.allclose(maps.norm(dim=1), torch.ones(3))
+    assert heat_view(torch.ones(2, 64, 8, 8)).shape == (2, HEAT_VALUES) and not heat_view(torch.zeros(1, 2, 3, 3)).any()
+
+
+def embedded(wrong_at=None):
+    """Data whose metadata are an embedding: its first value says where the network of corners is wrong."""
+    rng, data = np.random.default_rng(3), source()
+    dark = data.read(np.arange(COUNT)).inputs.mean((1, 2, 3)).numpy() < 0.25
+    values = rng.normal(size=(COUNT, 6)).astype(np.float32) + 8 * dark[:, None] * np.eye(6, dtype=np.float32)[0]
+    if wrong_at is not None:
+        values[wrong_at] = np.nan
+    return data, values, dark
+
+
+def test_an_embedding_of_the_users_own_is_a_source(tmp_path):
+    data, values, dark = embedded()
+    np.savez(tmp_path / "clip.npz", id=np.array(data.ids), clip=values)
+    columns = {"id": data.ids, **{f"emb_{number}": values[:, number].tolist() for number in range(6)}}
+    options = {"measures": False, "sources": ("features", "embedding")}
+    for known, name in (
+        (tmp_path / "clip.npz", "clip"),
+        (columns, "emb_*"),
+        ({"id": data.ids, "clip": values}, "clip"),
+    ):
+        found = slices_of(WithMetadata(data, known), embedding=(name,), **options)
+        row = found.table.to_pylist()[0]
+        assert row["confirmed"] and row["rule"].startswith("alike in embedding (embedding 1")
+        order = np.argsort(np.array(data.ids))
+        assert ((found.arrays["image_slice"] == 1) == dark[order]).mean() > 0.95
+        assert "embedding" in found.summary["views"].value
+
+
+def test_an_embedding_that_is_not_there_or_holds_no_numbers_is_refused():
+    data, values, _ = embedded(wrong_at=4)
+    with pytest.raises(ConfigError, match=r"embedding names 'clip\*'.*there is speed, weather"):
+        slices_of(data, embedding=("clip*",))
+    with pytest.raises(ConfigError, match="embedding names 'weather', which holds no numbers"):
+        slices_of(data, embedding=("weather",))
+    with pytest.raises(DataError, match=f"the embedding of sample {data.ids[4]!r} is not finite"):
+        slices_of(WithMetadata(data, {"id": data.ids, "clip": values}), embedding=("clip",))
 
 
 def test_wrong_labels_are_listed_apart():

@@ -365,6 +365,21 @@ def test_a_model_that_wants_the_channels_last(weakspot, place, tmp_path):
     assert weakspot(*call, "--preprocess", "{channels_last: true}")[0] == 0
 
 
+def test_images_that_look_like_frames_are_warned_of(weakspot, place, tmp_path):
+    rng = np.random.default_rng(0)
+    coarse = torch.from_numpy(rng.random((30, 3, 6, 6), dtype=np.float32))
+    films = torch.nn.functional.interpolate(coarse, 24, mode="bicubic").clamp(0, 1).numpy().repeat(4, axis=0)
+    films *= rng.uniform(0.8, 1, (120, 1, 1, 1)).astype(np.float32)
+    labels = np.arange(120) % 3
+    np.savez(tmp_path / "films.npz", x_test=films, y_test=labels)
+    np.savez(tmp_path / "stills.npz", x_test=films[::4], y_test=labels[::4])
+    told = "100% of 120 images tried look like another of them, like frames or slices of one thing"
+    code, out, err = weakspot("init", "--model", f"{place}:Colours", "--test", "films.npz")
+    assert code == 0 and told in out + err
+    code, out, err = weakspot("init", "--model", f"{place}:Colours", "--test", "stills.npz", "--force")
+    assert code == 0 and "look like another of them" not in out + err
+
+
 def test_data_with_the_channels_last(weakspot, place, tmp_path):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).random((8, 6, 6, 3), dtype=np.float32))
     _, _, err = weakspot("init", "--model", f"{place}:Colours", "--test", "x.npy")

@@ -13,6 +13,7 @@ from weakspot.compare.flips import flips_of
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding, table_of
 from weakspot.core.outputs import Headline, Outputs, correct, sample_id, share, target, text
+from weakspot.core.run import Run
 from weakspot.statistics.groups import value_groups
 from weakspot.statistics.paired import paired_difference_interval
 
@@ -126,3 +127,21 @@ def test_runs_over_time_are_listed_by_when_they_were_written(tmp_path, capsys):
     assert [entry["fixed"] for entry in entries] == [None, 5] and entries[0]["passed"] is None
     with pytest.raises(DataError, match="two Runs or more"):
         history([runs[0].folder])
+
+
+def test_groups_are_compared_by_the_root_causes_of_the_first_run_where_they_were_not_found(tmp_path):
+    """Of the half that rules were sought on, all errors were fixed: that half must not count."""
+    sought = np.arange(80) % 2 == 0
+    rule = np.where(np.arange(80) < 40, 1, 0)
+    was, now = np.ones(80, dtype=bool), np.ones(80, dtype=bool)
+    was[:40], now[:40] = False, sought[:40]
+    arrays = {"image_id": IDS, "image_slice": rule, "image_found_on": sought}
+    causes = Finding("causes.error_slices", table=table_of({"slice": [1], "rule": ["dark"]}), arrays=arrays)
+    runs = [Run.create(tmp_path / name) for name in ("before", "after")]
+    for run, right in zip(runs, (was, now), strict=True):
+        run.save(performance(right))
+    runs[0].save(causes)
+    groups = {one.group: one for one in compare_runs(*runs).flips.groups if one.by == "root cause"}
+    assert groups.keys() == {"dark", "no root cause"} and {one.inputs for one in groups.values()} == {20}
+    assert (groups["dark"].before, groups["dark"].after, groups["dark"].verdict) == (0, 0, "")
+    assert groups["no root cause"].before == 1

@@ -14,6 +14,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.plan import Plan
 from weakspot.coverage import Duplicates, ImageKeys, nearest_copies, perceptual_hashes
 from weakspot.coverage.metrics_duplicates import SIDE, content_digests, small_pictures
+from weakspot.coverage.metrics_feature_copies import feature_copies
 from weakspot.coverage.room import steps
 from weakspot.data.sources import ArraySource, Grouped
 
@@ -171,3 +172,72 @@ def test_what_is_no_image_is_refused():
         Duplicates(distance=30)
     with pytest.raises(ConfigError, match="duplicates is 3: expected true, false or a mapping"):
         steps({"criteria": [], "duplicates": 3})
+
+
+class TwoStripes(torch.nn.Module):
+    """Looks at an image through the means of its left and right half, mirrored or not."""
+
+    def __init__(self):
+        super().__init__()
+        self.halves = torch.nn.Conv2d(3, 4, 20, stride=20, bias=False)
+        self.answer = torch.nn.Linear(4, 2)
+
+    def forward(self, images):
+        return self.answer(self.halves(images).mean((2, 3)))
+
+
+def plain_feature_copies(features, others, limit, same):
+    """Pair by pair, straight from the definition."""
+    spread = others.std(0)
+    first, second = features / spread, others / spread
+    usual = np.median([np.linalg.norm(second[a] - second[b]) for a in range(len(second)) for b in range(a)])
+    found = []
+    for row, one in enumerate(first):
+        between = [np.inf if same and row == at else np.linalg.norm(one - other) for at, other in enumerate(second)]
+        best = int(np.argmin(between))
+        found.append((best if between[best] <= limit * usual else -1, round(between[best] / usual, 6)))
+    return found
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_what_is_alike_to_the_network_is_what_a_plain_search_finds(same):
+    rng = np.random.default_rng(3)
+    features, others = rng.normal(size=(40, 5)) * [1, 2, 3, 4, 50], rng.normal(size=(30, 5)) * [1, 2, 3, 4, 50]
+    features[7], features[9] = features[8] * 1.001, others[4] * 0.999
+    found = feature_copies(features, None if same else others, limit=0.3)
+    expected = plain_feature_copies(features, features if same else others, 0.3, same)
+    assert found.place.tolist() == [place for place, _ in expected]
+    assert found.distance.tolist() == pytest.approx([near for _, near in expected], abs=2e-6)
+    assert found.place[7 if same else 9] == (8 if same else 4)
+
+
+def test_mirrored_copies_are_found_by_a_layer_that_does_not_see_the_difference(tmp_path):
+    torch.manual_seed(0)
+    net = TwoStripes()
+    with torch.no_grad():
+        net.halves.weight.copy_(torch.rand(4, 3, 1, 1).expand(4, 3, 20, 20) / 400)
+    test = scenes(20, seed=6)
+    test[11] = test[5][:, :, ::-1]
+    train = scenes(20, seed=7)
+    train[3] = test[2][:, :, ::-1]
+    labels = np.zeros(20, dtype=np.int64)
+    plan = Plan.of(steps({"criteria": [], "duplicates": {"feature_layer": "halves", "feature_distance": 0.01}}))
+    subject = Subject(net, classes=["dark", "bright"], scores="logits", bounds=(0, 1))
+    data = {"train": ArraySource(train, labels), "test": ArraySource(test, labels)}
+    plan.run(subject, data, Run.create(tmp_path / "run"))
+    finding = Run.open(tmp_path / "run")["coverage.duplicates"]
+    values = {name: one.value for name, one in finding.summary.items()}
+    assert (values["leaked_alike"], values["repeated_alike"]) == (1, 2)
+    assert (values["leaked_near"], values["repeated_near"]) == (0, 0)
+    rows = {row["id"]: row for row in finding.table.to_pylist()}
+    assert (rows["02"]["leaked_alike_copy"], rows["05"]["repeated_alike_copy"]) == ("03", "11")
+    right = np.array([rows[f"{number:02d}"]["correct"] for number in range(20)])
+    assert values["accuracy_without_alike"] == pytest.approx(np.delete(right, [2, 5, 11]).mean())
+    told = [picture.caption for name, picture in finding.media.items() if "alike" in name]
+    assert "02 and the training image 03 are alike to the network: 0.00 of the usual distance" in told
+    assert finding.outputs.problems(finding) == []
+
+
+def test_a_distance_that_says_nothing_is_refused():
+    with pytest.raises(ConfigError, match="expected a feature_distance between 0 and 1, got 2"):
+        Duplicates(feature_distance=2.0)

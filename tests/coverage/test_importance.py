@@ -77,7 +77,7 @@ def test_relevance_and_taps_share_one_pass(subject):
 
 
 def test_unknown_methods_are_refused():
-    with pytest.raises(ConfigError, match="choose one of lrp, lrp_biases_absorb, gradient"):
+    with pytest.raises(ConfigError, match="choose one of lrp, lrp_biases_absorb, epsilon_plus_redistributed, gradient"):
         NeuronImportance(method="magic")
     with pytest.raises(ConfigError, match="choose one of all, correct, incorrect"):
         NeuronImportance(where="lucky")

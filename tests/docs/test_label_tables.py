@@ -80,6 +80,21 @@ def test_what_the_page_says_of_the_guard_holds():
         assert gain > 0.005 if not net.endswith("cifar10") else abs(gain) < 0.005
 
 
+def test_what_the_page_says_of_detectors_beside_confidence_holds():
+    rows = {(row["net"], row["method"]): row for row in read("guard_detectors.csv")}
+    nets = list(dict.fromkeys(net for net, _ in rows))
+    assert len(nets) == 9
+    area = {key: float(row["auroc"]) for key, row in rows.items()}
+    best = {net: max(DETECTORS[:4], key=lambda method, net=net: area[net, method]) for net in nets}
+    ahead = [net for net in nets if area[net, best[net]] > area[net, "max_softmax"]]
+    assert ahead == ["WideResN-fashion_mnist", "ResN-svhn"]
+    assert all(float(rows[net, "max_softmax"]["high"]) > float(rows[net, best[net]]["low"]) for net in ahead)
+    assert sum(area[net, "guard"] >= area[net, "max_softmax"] for net in nets) == 7
+    errors = [int(rows[net, "guard"]["errors"]) for net in nets]
+    assert (min(errors), max(errors)) == (31, 54)
+    assert {row["images"] for row in rows.values()} == {"700"}
+
+
 def test_half_of_the_labels_do_on_as_many_nets_as_the_page_says():
     rows = read("few_labels.csv")
     done = {labels: sum(float(row["width ratio"]) <= 1 for row in rows if row["labels"] == labels) for labels in

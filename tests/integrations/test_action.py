@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -85,5 +86,7 @@ def test_the_dockerfile_takes_what_is_there():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
     assert copied and all((ROOT / name).exists() for name in copied)
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert {"README.md", built["tool"]["hatch"]["metadata"]["hooks"]["custom"]["path"]} <= set(copied), "pip builds it"
     assert 'ENTRYPOINT ["weakspot"]' in lines
     assert lines.index("USER weakspot") < lines.index('ENTRYPOINT ["weakspot"]'), "not as root"

@@ -93,3 +93,9 @@ def test_held_out_parts_are_apart_and_drawn_by_the_ids():
         held_out(Subset(source, range(3)), 0.1)
     with pytest.raises(ConfigError, match="a share between 0 and 1"):
         held_out(source, 1.0)
+
+
+def test_what_is_unusable_is_not_trained_on_unless_a_class_has_that_name():
+    table = pa.table({"id": ["a", "b"], "label": ["unusable", "cat"]})
+    assert targets_of(table, classes=["dog", "cat"]) == {"b": 1}
+    assert targets_of(table, classes=["cat", "unusable"]) == {"a": 1, "b": 0}

@@ -21,7 +21,7 @@ from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffect
 from weakspot.robustness.detector_data import ReorderedRows
 from weakspot.robustness.metrics_features import (
     centre_distance_ratio,
-    diversity_correlation,
+    concentration_correlation,
     principal_components,
     weak_strong_difference,
 )
@@ -90,7 +90,7 @@ def test_correlation_of_diversity_and_accuracy(findings, answers):
     for count, found in zip(finding.arrays["queries"], finding.arrays["correlation"], strict=True):
         diversity = [round(simpson(row[: count + 1].tolist()), 12) for row in said[flawed]]
         assert found == pytest.approx(stats.spearmanr(diversity, accuracy[flawed]).statistic, abs=1e-9)
-    summary = finding.summary["diversity_correlation"]
+    summary = finding.summary["concentration_correlation"]
     assert summary.low < summary.value < summary.high
 
 
@@ -98,7 +98,7 @@ def test_correlation_rises_with_the_number_of_queries(stored, svhn_labels):
     """On the stored predictions of a real network, as the paper's figure shows; at 15 it is above 0.8."""
     _, test = stored("ResN-svhn")
     accuracy = (test == svhn_labels[1][:, None]).mean(1)
-    found = diversity_correlation(test, accuracy, [1, 5, 15, 50])
+    found = concentration_correlation(test, accuracy, [1, 5, 15, 50])
     assert (np.diff(found) > 0).all() and found[2] > 0.8
 
 

@@ -134,3 +134,17 @@ def test_a_gpu_trains_as_well_and_leaves_its_chance_alone(learnable, fitted):
     assert auroc(found[0].held_out, accuracy[:1000] <= 0.75) == pytest.approx(
         auroc(fitted.held_out, accuracy[:1000] <= 0.75), abs=0.02
     )
+
+
+def test_the_dial_moves_what_is_flagged_unless_the_threshold_is_tuned_again(learnable):
+    """m of the paper: by the networks' own decision recall rises with it; the best F1 on held-out inputs undoes it."""
+    features, accuracy = learnable
+    rare = accuracy[1000:] < 0.2
+
+    def recall(emphasis, own):
+        how = DetectorTraining(hidden=(32,), epochs=30, folds=4, weak_emphasis=emphasis, own_decision=own)
+        network = fit_network(features[:1000], accuracy[:1000], 0.2, how).network
+        return detection(network.at_once(features[1000:]) >= network.threshold, rare).recall
+
+    assert recall(2, True) > recall(0, True) + 0.05
+    assert abs(recall(2, False) - recall(0, False)) < recall(2, True) - recall(0, True)

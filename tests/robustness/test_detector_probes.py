@@ -236,6 +236,6 @@ def test_labels_are_right_if_the_whole_set_is():
     assert table["target"] == table["prediction"] and max(table["neighbour_accuracy"]) < 1.01
     ends = zip(table["low"], table["neighbour_accuracy"], table["high"], strict=True)
     assert all(low <= share <= high for low, share, high in ends)
-    assert [d == 1 for d in table["diversity"]] == [c == 1 for c in table["consistency"]]
+    assert [d == 1 for d in table["concentration"]] == [c == 1 for c in table["consistency"]]
     flagged = detection(table["weak"], np.array(table["neighbour_accuracy"]) <= 0.75)
     assert flagged.false_positives == flagged.false_negatives == 0

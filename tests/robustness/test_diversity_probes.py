@@ -42,7 +42,7 @@ def test_every_number_is_that_of_the_predictions_themselves(finding, subject, un
     for name, own in zip(batch.ids, zip(*said, strict=True), strict=True):
         shares = [own.count(each) / 9 for each in set(own)]
         row = rows[name]
-        assert row["diversity"] == pytest.approx(simpson(own))
+        assert row["concentration"] == pytest.approx(simpson(own))
         assert row["entropy"] == pytest.approx(-sum(share * np.log(share) for share in shares))
         assert row["variation_ratio"] == pytest.approx(1 - max(shares))
         assert row["consistency"] == pytest.approx(own[1:].count(own[0]) / 8)
@@ -52,7 +52,10 @@ def test_every_number_is_that_of_the_predictions_themselves(finding, subject, un
 
 def test_what_differs_most_comes_first(finding):
     table = finding.table.to_pydict()
-    assert table["diversity"] == sorted(table["diversity"]) and table["diversity"][0] < table["diversity"][-1] == 1
+    assert (
+        table["concentration"] == sorted(table["concentration"])
+        and table["concentration"][0] < table["concentration"][-1] == 1
+    )
     assert finding.summary["unanimous_share"].value == np.mean(table["unanimous"])
     assert finding.summary["looks"].value == 9 and finding.outputs.problems(finding) == []
 

@@ -38,7 +38,7 @@ def test_diversity_alone(detector_run, subject, detector):
     batch = limited(digits.test(), 200).read(np.arange(20))
     result = RuntimeMonitor.load(detector_run, subject, mode="black_box")(batch.inputs, batch.ids)
     table = detector_run["robustness.weak_inputs"].table.to_pydict()
-    diversity = dict(zip(table["id"], table["diversity"], strict=True))
+    diversity = dict(zip(table["id"], table["concentration"], strict=True))
     flagged = [-diversity[name] >= detector.thresholds["black_box"] for name in batch.ids]
     assert result.flagged.tolist() == flagged
     assert ((result.probability > 0) & (result.probability < 1)).all()

@@ -183,7 +183,7 @@ def test_two_models_are_compared_by_what_the_columns_say(findings):
     before = findings["robustness.neighbour_accuracy"]
     found = {one.name: one for one in compare_findings(before, before)}
     assert {name: one.higher_is_better for name, one in found.items() if one.column} == {
-        "weak": False, "neighbour_accuracy": True, "diversity": True, "variation_ratio": False, "entropy": False,
+        "weak": False, "neighbour_accuracy": True, "concentration": True, "variation_ratio": False, "entropy": False,
         "consistency": True, "correct": True, "correct_in_all": True,
     }  # fmt: skip
     numbers = [name for name, one in found.items() if not one.column]

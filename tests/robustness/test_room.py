@@ -50,7 +50,7 @@ def test_a_selection_trains_a_detector_without_evaluating_it():
     [
         ({"lokks": 3}, "robustness has no option 'lokks'; did you mean 'looks'.*it has: neighbours, tolerance"),
         ({"variation": {"rotate": 3}}, "robustness has no option 'variation'; it has: neighbours,"),
-        ({"detector": {"epoch": 3}}, "detector has no option 'epoch'; did you mean 'epochs'.*it has: looks,"),
+        ({"detector": {"epoch": 3}}, "detector has no option 'epoch'; did you mean 'epochs'.*it has: recall,"),
     ],
 )
 def test_unknown_options_are_told_as_a_configuration_names_them(options, message):

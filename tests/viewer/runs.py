@@ -99,7 +99,7 @@ def make_big(folder: Path, samples: int = 100_000, *, side: int = 16, seed: int 
     save("causes.errors", "Error-inducing images.", table=table_of(errors))
     accuracy = np.clip(draw.normal(0.8, 0.2, samples) - 0.4 * wrong, 0, 1).round(2)
     known = {"id": ids, "weak": accuracy < 0.75, "neighbour_accuracy": accuracy, "target": names[target]}
-    known |= {name: draw.random(samples) for name in ("low", "high", "diversity", "entropy", "consistency")}
+    known |= {name: draw.random(samples) for name in ("low", "high", "concentration", "entropy", "consistency")}
     known |= {"looks_used": draw.integers(5, 50, samples), "prediction": names[predicted], "correct": ~wrong}
     save("robustness.neighbour_accuracy", "Share of correct predictions for variations.", table=table_of(known))
     angle = target * np.pi / 2

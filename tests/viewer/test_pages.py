@@ -19,7 +19,7 @@ from tests.viewer.driving import (
 from tests.viewer.runs import retrain
 from tests.viewer.whole_run import damage
 
-PAGES = ("overview", "samples", "clusters", "pairs", "weak", "map", "holes", "compare")
+PAGES = ("overview", "samples", "causes", "clusters", "pairs", "weak", "map", "holes", "compare")
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
 
 

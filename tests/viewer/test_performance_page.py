@@ -42,7 +42,7 @@ def test_the_page_opens_cleanly_and_leads_on(small_run, told, chromium, size, sc
         assert f"{first['target']} → {first['prediction']}" in page.run("document.querySelector('.columns').innerText")
         page.press("i")
         assert "brightness" in page.run("getComputedStyle(document.querySelector('.thumbs canvas')).filter")
-        page.press("i", "i")
+        page.press("i", "i", "i")
         assert page.run("getComputedStyle(document.querySelector('.thumbs canvas')).filter") == "none"
         page.click(".columns section:nth-of-type(2) tbody a")
         count = "document.querySelector('.tools [role=status]')?.textContent.startsWith"

@@ -60,12 +60,12 @@ def picture_of(page, selector):
 
 def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show):
     page = show("/")
-    assert "58" in page.run("document.querySelector('.answers').innerText")
-    page.click(".answers dd a[href='#finding-causes.errors']")
-    page.wait("document.getElementById('finding-causes.errors').open")
+    page.click(".answers dd a[href='#finding-causes.error_slices']")
+    page.wait("document.getElementById('finding-causes.error_slices').open")
+    page.click("#finding-causes\\\\.errors summary")
     assert "29" in page.run("document.getElementById('finding-causes.errors').innerText")
     links = page.run("[...document.querySelectorAll('.cards a')].map(link => link.getAttribute('href'))")
-    assert links == ["/samples", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]
+    assert links == ["/samples", "/causes", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]
     page.click(".cards a[href='/holes']")
     page.wait("location.pathname === '/holes' && document.querySelector('.list button')")
     page.click("nav[aria-label='Run'] a:not([aria-current])")
@@ -116,8 +116,14 @@ def test_a_member_is_enlarged_with_and_without_heat(show):
     page.wait("document.querySelector('dialog.zoom img').complete && !document.querySelector('dialog.zoom img').hidden")
     plain = picture_of(page, "dialog img")
     page.press("h")
-    page.wait("(image => image.src.includes('heat=true') && image.complete)(document.querySelector('dialog img'))")
-    assert picture_of(page, "dialog img") != plain
+    beside = ".stage + .stage img"
+    page.wait(
+        f"(image => image.src.includes('heat=true') && image.complete)(document.querySelector('dialog {beside}'))"
+    )
+    assert picture_of(page, "dialog img") == plain, "the picture stays as it is, its heat map stands beside it"
+    assert picture_of(page, f"dialog {beside}") != plain
+    kind, told = page.run("['figcaption', '.meaning-of'].map(one => document.querySelector(`dialog ${one}`).innerText)")
+    assert f"the predicted class, {kind.split(' → ')[1].split(' · ')[0]}: red speaks for it, blue against it" in told
     assert violations(page) == []
     page.press("ArrowRight")
     page.wait("document.querySelector('dialog .bar p').textContent.startsWith('3 of')")
@@ -195,9 +201,9 @@ def test_holes_show_the_nearest_training_images(show):
     page = show("/holes")
     page.press("n")
     told = page.run("document.querySelector('.main').innerText")
-    assert "Hole 2" in told and "train-003" in told and "distance 0.4" in told
+    assert "Hole 2" in told and "train-003" in told and "distance" not in told
     page.click(".thumbs button")
-    page.wait("document.querySelector('dialog figcaption').textContent.includes('train-003')")
+    page.wait("document.querySelector('dialog figcaption').textContent.includes('from those of the hole 0')")
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
     page.click(".thumbs a")
@@ -393,3 +399,41 @@ def test_in_two_runs_one_searches_sorts_and_reads_the_numbers(show):
     assert numbers[:4] == ["Error share", "29 %", "15 %", "-14 %"] and numbers[-1] == "better"
     rows = page.run("[...document.querySelectorAll('.numbers table:last-of-type tbody tr')].map(row => row.innerText)")
     assert any(row.startswith("correct causes.errors\t71 %\t85 %\t14 %") and row.endswith("better") for row in rows)
+
+
+def test_root_causes_show_wrong_images_beside_correct_ones_like_them(show):
+    page = show("/causes")
+    told = page.run("document.querySelector('.main').innerText")
+    for words in ("dark (light < 0.2)", "Confirmed on images", "where it holds", "60 %", "50 % to 70 %", "10 %"):
+        assert words in told
+    assert page.run("[...document.querySelectorAll('.pair-of h3')].map(one => one.textContent)") == [
+        "Wrong", "Correct, and like them",
+    ]  # fmt: skip
+    lines = page.run(
+        "[...document.querySelectorAll('.pair-of section')].map(one => one.querySelector('li span').textContent)"
+    )
+    assert " → " in lines[0] and " → " not in lines[1]
+    wide = page.run("[...document.querySelectorAll('.filled')].map(one => one.getBoundingClientRect().width)")
+    assert wide[0] == pytest.approx(6 * wide[1], rel=0.02), "both rates on one scale"
+    page.press("n")
+    page.wait("document.querySelector('.main').innerText.includes('A suspicion')")
+    page.press("n")
+    page.wait("document.querySelector('.main h2').textContent === 'Labels to check'")
+    page.press("p")
+    page.wait(
+        "document.querySelector('.main h2').textContent.includes('script') && document.querySelector('.gallery p a')"
+    )
+    page.click(".gallery p a")
+    page.wait("location.pathname === '/samples' && document.querySelector('.panel h2')")
+    assert "Root cause 2" in page.run("document.querySelector('.panel').innerText")
+
+
+def test_a_number_of_the_first_page_leads_to_the_samples_behind_it(show):
+    page = show("/")
+    page.click(".answers a[title]")
+    page.wait(
+        "location.pathname === '/samples' && location.search.includes('filter') && document.querySelector('.cell')"
+    )
+    assert "behind" not in page.run("location.search")
+    told = page.run("document.querySelector('.tools [role=status]').textContent")
+    assert not told.startswith("200 of") and told.endswith("of 200 samples")

@@ -40,7 +40,8 @@ def test_the_overview_tells_answers_and_numbers(browser, run):
     assert told["runs"][0]["sampled"][:3] == ["test", "train", "pool"]
     assert told["runs"][0]["damaged"] == []
     assert [page["page"] for page in told["pages"]] == [
-        "overview", "samples", "performance", "clusters", "label", "weak", "map", "pairs", "holes", "findings",
+        "overview", "samples", "performance", "causes", "clusters", "label", "weak", "map", "pairs", "holes",
+        "findings",
     ]  # fmt: skip
     assert [answer["room"] for answer in told["answers"]] == [
         "performance", "causes", "robustness", "classes", "coverage",
@@ -254,3 +255,19 @@ class TestTwoRuns:
         told = got(client_of(*runs), "/api/compare")
         assert {row["id"]: row["outcome"] for row in told["rows"]} == {"x": "correct", "y": "fixed"}
         assert told["samples"] == [3, 3]
+
+
+def test_the_samples_behind_a_number_are_as_many_as_it_says(browser, run):
+    """Each number that the first page links leads to samples: counts to as many, shares to that share."""
+    told = got(browser, "/api/run")
+    linked = [part["behind"] for answer in told["answers"] for part in answer["sentence"] if part["behind"]]
+    assert {"performance.performance/errors", "robustness.neighbour_accuracy/fragile"} <= set(linked)
+    assert "robustness.neighbour_accuracy/weak_share" in linked
+    for number in linked:
+        finding, _, name = number.partition("/")
+        behind = got(browser, "/api/behind", number=number)
+        found = got(browser, "/api/samples", **behind, limit=0)
+        value = run[finding].summary[name].value
+        assert found["matching"] == pytest.approx(value if isinstance(value, int) else value * found["total"])
+    for number in ("performance.performance/mean_confidence", "performance.performance/x", "nothing/errors", "x"):
+        assert browser.get("/api/behind", params={"number": number}).status_code == 404

@@ -296,7 +296,7 @@ def test_a_run_without_pictures_is_looked_through_all_the_same(chromium, whole_r
         settled(page)
         tall = page.run("document.querySelector('.cell').getBoundingClientRect().height")
         lines = page.run("[...document.querySelector('.cell').innerText.split('\\n')]")
-        assert tall < 80 and lines == [HOSTILE, FORMULA]
+        assert tall < 100 and lines == [HOSTILE, FORMULA]
         page.press("ArrowRight", "Enter")
         assert page.run("document.querySelector('dialog')") is None
         assert "no pictures" in page.run("document.querySelector('#said').textContent")

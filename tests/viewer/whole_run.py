@@ -47,7 +47,7 @@ def make_whole(folder: Path, samples: int = 200) -> Path:
     for finding in (
         pictures("test", ids, target), pictures("train", trained, np.arange(40) % 4),
         errors(ids, target, predicted, draw), neighbours(ids, target, predicted, draw), places(ids, target, draw),
-        strips(ids, target), pairs(), causes(ids, target, predicted), holes(),
+        strips(ids, target), pairs(), causes(ids, target, predicted), slices(ids, target, predicted), holes(),
     ):  # fmt: skip
         run.save(finding)
     return folder
@@ -156,6 +156,29 @@ def causes(ids: np.ndarray, target: np.ndarray, predicted: np.ndarray) -> Findin
     }  # fmt: skip
     summary = {"clusters": Estimate(CLUSTERS, about="root-cause clusters")}
     return made("causes.root_causes", "Clusters of errors.", summary=summary, table=table_of(columns), arrays=arrays)
+
+
+def slices(ids: np.ndarray, target: np.ndarray, predicted: np.ndarray) -> Finding:
+    """Two rules: one confirmed, that holds for the first half of the images, and a suspicion for the others."""
+    wrong, rule = target != predicted, np.where(np.arange(len(ids)) < len(ids) // 2, 1, 2)
+    shown = [[", ".join(ids[(rule == number) & there][:3]) for number in (1, 2)] for there in (wrong, ~wrong)]
+    held = [int((rule == number).sum()) for number in (1, 2)]
+    columns = {
+        "slice": [1, 2], "status": ["confirmed", "suspicion"], "confirmed": [True, False],
+        "kind": ["trait", "features"],
+        "rule": ["dark (light < 0.2)", HOSTILE], "summary": ["dark: 60 % wrong", "another"], "images": held,
+        "errors": [int((wrong & (rule == number)).sum()) for number in (1, 2)], "explained": [20.4, 3.1],
+        "error_rate": [0.6, 0.4], "low": [0.5, 0.2], "high": [0.7, 0.6], "elsewhere": [0.1, 0.3],
+        "elsewhere_low": [0.05, 0.2], "elsewhere_high": [0.2, 0.4], "p_value": [0.001, 0.2],
+        "confused": ["circle → square (9)", ""], "contrast": ["darker (light median 0.1 against 0.6)", ""],
+        "incorrect_examples": shown[0], "correct_examples": shown[1], "conditions": ["[]", "[]"],
+    }  # fmt: skip
+    arrays = {
+        "image_id": ids, "image_slice": rule, "doubtful_id": ids[wrong][:2],
+        "doubtful_kind": np.array(["circle → square"] * 2),
+    }  # fmt: skip
+    summary = {"confirmed": Estimate(1), "first": Estimate("dark (light < 0.2): 60 % wrong"), "errors": Estimate(50)}
+    return made("causes.error_slices", "Rules for errors.", summary=summary, table=table_of(columns), arrays=arrays)
 
 
 def holes() -> Finding:

@@ -155,7 +155,7 @@ class DataEntry(Entry):
     follow_links: bool = False
     """folder, nifti: whether links may lead out of the folder."""
     metadata: str | None = None
-    """A CSV or Parquet file with a row per sample, joined by its column `metadata_id`."""
+    """A CSV, Parquet or npz file with a row per sample, joined by its column `metadata_id`."""
     metadata_id: str | None = None
     group: str | None = None
     """The column of the metadata that says which samples belong together: frames of a film, slices of a patient."""

@@ -1,6 +1,6 @@
 """What each Finding of this room holds: torch-free declarations."""
 
-from weakspot.core.figures import Bars, Curves, Matrix
+from weakspot.core.figures import Bars, Curves
 from weakspot.core.outputs import (
     Advice,
     ArraySpec,
@@ -27,7 +27,9 @@ _CHOSEN_IMAGES = {
 
 ERRORS = Outputs(
     summary={
-        "errors": count("error-inducing images: those that the model predicts incorrectly", better="lower"),
+        "errors": count(
+            "error-inducing images: those that the model predicts incorrectly", better="lower", counts="not correct"
+        ),
         "error_share": share(
             "share of the images that the model predicts incorrectly", better="lower", mean_of="not correct"
         ),
@@ -92,6 +94,10 @@ ROOT_CAUSES = Outputs(
         "layers": count("layers that would have been compared", optional=True),
         "explained_clusters": share("clusters whose images share a parameter, beyond chance", optional=True),
         "reduced_clusters": share("the same, without the test against chance", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
+        "agreement_near_chance": number(
+            "Cohen's kappa of labels and predictions, where it is too low for causes to be sought", optional=True
+        ),
     },
     columns=optional(
         {
@@ -144,9 +150,6 @@ ROOT_CAUSES = Outputs(
             "trait_typical": ArraySpec("mean, or most frequent category", ("clusters", "parameters")),
             "trait_chance": ArraySpec("p-value of the reduction", ("clusters", "parameters")),
             "trait_shared": ArraySpec("whether the images share it", ("clusters", "parameters")),
-            "trait_shared_reduction": ArraySpec(
-                "the reduction where the images share it beyond chance, else not a number", ("clusters", "parameters")
-            ),
         }
     ),
     pictures="images of each cluster, the medoid first, and the mean heat map over the mean image",
@@ -169,25 +172,22 @@ ROOT_CAUSES = Outputs(
             log_x=True,
             caption="Score over the number of clusters, by layer. The number is chosen where the curve bends.",
         ),
-        Matrix(
-            values="trait_shared_reduction",
-            columns="parameter_names",
-            row_text="cluster {}",
-            clip=True,
-            format="hundredths",
-            caption="What members of a cluster share beyond chance: how much less a parameter varies among them than "
-            "over all inputs, in percent. Empty: no less than chance makes it.",
-        ),
     ),
     headlines=(
+        Headline("Do not rely on these heat maps: {relevance_problem}.", further=True),
         Headline(
-            "{errors} errors fall into {clusters} clusters of similar heat maps. Each cluster may have one cause. "
-            "{stable_clusters} of them come back when the images are resampled. Look at {images_to_inspect} images to "
-            "check."
+            "The model agrees with the labels hardly better than chance (kappa {agreement_near_chance}). The "
+            "{clusters} clusters of similar heat maps say nothing of causes.",
+            rank=-1,
         ),
         Headline(
-            "{errors} errors fall into {clusters} clusters of similar heat maps. Each cluster may have one cause. Look "
-            "at {images_to_inspect} images to check.",
+            "{errors} errors fall into {clusters} clusters of similar heat maps. A cluster may have several causes, "
+            "and a cause several clusters. {stable_clusters} of them come back when the images are resampled, which "
+            "does not mean one cause. Look at {images_to_inspect} images to see what they share."
+        ),
+        Headline(
+            "{errors} errors fall into {clusters} clusters of similar heat maps. A cluster may have several causes, "
+            "and a cause several clusters. Look at {images_to_inspect} images to see what they share.",
             rank=1,
         ),
     ),
@@ -208,20 +208,26 @@ UNSAFE = Outputs(
         "near_share": share("share of the unlabelled images within the distance limit", optional=True),
         "limit": number("distance from the nearest error beyond which no image is chosen", optional=True),
         "inputs": count("unlabelled images examined", optional=True),
+        "held": count("unlabelled images that the rule of a confirmed cause holds for", optional=True),
+        "rules_not_asked": count(
+            "confirmed rules that cannot be asked of these data: about the true class, or metadata that are not there",
+            optional=True,
+        ),
         "one_class_clusters": count("clusters whose chosen images all have one class", better="lower", optional=True),
     },
     columns=optional(
         {
             "id": sample_id(),
-            "cluster": number("root-cause cluster of the nearest error", role="code"),
-            "distance": number("distance from the heat map of the nearest error"),
+            "cluster": number("root-cause cluster of the nearest error; or the cause whose rule holds", role="code"),
+            "distance": number("distance from the heat map of the nearest error; or the model's confidence, by rules"),
             "prediction": prediction("the model's prediction, in the form of a label"),
         }
     ),
     arrays=optional(
         {
             **_CHOSEN_IMAGES,
-            "image_distance": ArraySpec("distance from the nearest error", _IMAGES),
+            "image_distance": ArraySpec("distance from the nearest error; or the model's confidence", _IMAGES),
+            "chosen_by": ArraySpec('what chose them, where not heat maps: "rules", "least confident", "random"'),
             "thumbnails": ArraySpec("their small pictures", ("chosen", "height", "width", "channels")),
             "task": ArraySpec("the model's task: it says what a label may be"),
             "outputs": ArraySpec("how many numbers the model predicts"),
@@ -241,11 +247,14 @@ LABELS = Outputs(
     summary={
         "labelled": count("images of the unsafe set that have a label"),
         "missing": count("images of the unsafe set that have no label yet"),
+        "unusable": count(
+            "images that were looked at and cannot be labelled; nothing is trained on them", optional=True
+        ),
         "earlier": count("labelled images that are no longer in the unsafe set; they are kept", optional=True),
     },
     columns={
         "id": sample_id(),
         "cluster": number("root-cause cluster; 0 for images no longer in the unsafe set", role="code"),
-        "label": target("the label; empty where there is none yet"),
+        "label": target('the label, "unusable" where none can be given; empty where there is none yet'),
     },
 )

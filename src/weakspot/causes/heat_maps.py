@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch.nn import functional as F
 from weakspot.causes.distances import HeatMapRows, let_go
 from weakspot.causes.sketches import sketch_error, sketched, worth_sketching
 from weakspot.core.errors import DataError
-from weakspot.core.needs import RelevanceRequest
+from weakspot.core.needs import Attributed, RelevanceRequest
 from weakspot.core.rows import RowTable
 from weakspot.core.tasks import output_errors
 from weakspot.relevance import GradientTimesInput, Method, epsilon_plus, hudd
@@ -24,6 +25,7 @@ Precision = Literal["auto", "float32", "float16"]
 METHODS: dict[str, Callable[[], Method]] = {
     "hudd": hudd,
     "epsilon_plus": epsilon_plus,
+    "epsilon_plus_redistributed": partial(epsilon_plus, bias="redistributed"),
     "gradient": GradientTimesInput,
 }
 SMALL = 1 << 14
@@ -83,7 +85,7 @@ STARTS: dict[str, Callable[[Tensor], Start]] = {
 class ErrorRelevance(LayerRelevance):
     """Relevance for the incorrect prediction: the winning class or label, the worst number, the wrong positions."""
 
-    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
+    def attribute(self, request: RelevanceRequest) -> Attributed:
         """One forward pass under observation, and one backward pass from the incorrect prediction."""
         explained = self
         if self.start is None and request.task in STARTS:

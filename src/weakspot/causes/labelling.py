@@ -20,6 +20,7 @@ from weakspot.core.files import write_text
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.guarded_open import read_plain
 from weakspot.core.options import nearest
+from weakspot.core.outputs import UNUSABLE
 from weakspot.core.run import Run
 from weakspot.data.names import shown
 from weakspot.data.tables import MOST_BYTES, Table, csv_table
@@ -46,6 +47,8 @@ class LabelFormat:
     task: str
     classes: tuple[str, ...]
     outputs: int
+    unusable: bool = True
+    """Whether an image may be left out as unusable: not of a plan, as an accuracy is about all of its inputs."""
 
     @classmethod
     def of_finding(cls, unsafe: Finding) -> "LabelFormat":
@@ -53,16 +56,21 @@ class LabelFormat:
         arrays = unsafe.arrays
         if "task" not in arrays:
             raise RunError(f"{unsafe.name} chooses no images to label: give the Finding of UnsafeSet")
-        return cls(str(arrays["task"]), tuple(np.asarray(arrays["classes"]).tolist()), int(arrays["outputs"]))
+        classes = tuple(np.asarray(arrays["classes"]).tolist())
+        return cls(str(arrays["task"]), classes, int(arrays["outputs"]), not unsafe.name.startswith(PLAN))
 
     def read(self, text: str) -> str:
-        """The label in the form that is kept; a `ValueError` says why it is none.
+        """The label in the form that is kept, as `UNUSABLE` always is; a `ValueError` says why it is none.
 
         >>> LabelFormat("classification", ("cat", "dog"), 2).read("1")
         'dog'
         >>> LabelFormat("keypoints", (), 2).read("1.5; 2")
         '1.5 2.0'
         """
+        if text == UNUSABLE and text not in self.classes:
+            if self.unusable:
+                return text
+            raise ValueError("an accuracy is about all inputs of its plan: label each, or take it out of the data")
         if self.task == "classification":
             return self._class(text)
         if self.task == "multilabel":
@@ -138,8 +146,15 @@ def keep_labels(run: Run) -> Finding:
 
 
 def current_labels(run: Run) -> Finding:
-    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them."""
-    return labels_finding(run[UNSAFE], RunLabels(run).by_id())
+    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them.
+
+    Labels of a plan that estimates the accuracy are none of these.
+    """
+    planned = [run[name] for name in run.names() if name.partition("-")[0] == PLAN]
+    others = {name for plan in planned for name in table_in(plan)["id"].to_pylist()}
+    others -= set(table_in(run[UNSAFE])["id"].to_pylist())
+    given = RunLabels(run).by_id()
+    return labels_finding(run[UNSAFE], {name: label for name, label in given.items() if name not in others})
 
 
 class RunLabels:
@@ -203,10 +218,14 @@ def labels_finding(unsafe: Finding, labels: Mapping[str, str]) -> Finding:
     clusters: dict[str, int] = dict(zip(chosen["id"].to_pylist(), chosen["cluster"].to_pylist(), strict=True))
     earlier = sorted(set(labels) - set(clusters))
     missing = sum(name not in labels for name in clusters)
+    named = UNUSABLE in LabelFormat.of_finding(unsafe).classes
+    unusable = 0 if named else sum(labels.get(name) == UNUSABLE for name in clusters)
     summary = {
         "labelled": Estimate(len(clusters) - missing, about="images of the unsafe set that have a label"),
         "missing": Estimate(missing, about="images of the unsafe set that have none yet"),
     }
+    if unusable:
+        summary["unusable"] = Estimate(unusable, about="images of the unsafe set that cannot be labelled")
     if earlier:
         summary["earlier"] = Estimate(len(earlier), about="labelled images that are in the unsafe set no more; kept")
     return Finding(

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from weakspot.causes.finding_outputs import ERRORS, LABELS, ROOT_CAUSES, UNSAFE
+from weakspot.causes.slice_groups import cause_groups
 from weakspot.causes.slice_outputs import ERROR_SLICES
+from weakspot.causes.slice_pictures import slice_pictures
 from weakspot.core.finding import Finding
 from weakspot.core.room import Room, ViewerPage, WorstFinding
 from weakspot.formatting import counted, number, roughly
@@ -48,7 +50,7 @@ def _largest_cluster(findings: Sequence[Finding]) -> list[WorstFinding]:
     return [
         WorstFinding(
             title=f"{number(row['images'])} errors with similar heat maps",
-            text=f"Cluster {row['cluster']}, {errors}{interval}. They may have one cause.{shared}",
+            text=f"Cluster {row['cluster']}, {errors}{interval}. They need not have one cause: look at them.{shared}",
             finding=root_causes.name,
             share=row["images"] / total if isinstance(total, int) and total else 0.0,
             pictures=[(picture, root_causes.media[picture])] if picture in root_causes.media else [],
@@ -67,11 +69,19 @@ ROOM = Room(
         "causes.retraining": RETRAINING,
     },
     worst=worst,
+    pictures=slice_pictures,
+    groups={"causes.error_slices": cause_groups},
     pages=(
         ViewerPage(
-            "clusters",
+            "causes",
             "Root causes",
-            "Errors with similar heat maps: they may have one cause.",
+            "What errors have in common: rules, ranked, with wrong images beside correct ones like them.",
+            ("causes.error_slices",),
+        ),
+        ViewerPage(
+            "clusters",
+            "Error clusters",
+            "Errors with similar heat maps: what do they share?",
             ("causes.root_causes",),
         ),
         ViewerPage("label", "Label", "Images to label next.", ("causes.unsafe", "classes.label_plan")),

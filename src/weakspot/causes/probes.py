@@ -31,23 +31,27 @@ from weakspot.causes.labelling import table_in
 from weakspot.causes.landmarks import landmarks
 from weakspot.causes.parameters import Parameters
 from weakspot.causes.sketches import SKETCH
+from weakspot.causes.slice_traits import LEAST_AGREEMENT, OF_ATTACKS
 from weakspot.causes.tree import Linkage
 from weakspot.core.errors import ConfigError, ProbeError
-from weakspot.core.finding import Finding
+from weakspot.core.finding import Estimate, Finding
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
+from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
 from weakspot.data.metadata_rows import PREFIX
 from weakspot.data.thumbnails import thumbnails
+from weakspot.relevance.soundness import problem_of, unsound_samples
+from weakspot.slices import chance_corrected_agreement
 
 Keep = Literal["best", "all", "none"]
 
 
 class RootCauses(Probe):
-    """Clusters of error-inducing images with similar heat maps: perhaps one cause each. HUDD (Fahmy et al. 2021).
+    """Clusters of error-inducing images with similar heat maps, to look at for causes. HUDD (Fahmy et al. 2021).
 
     For every image that is predicted incorrectly, layer-wise relevance propagation says how much each neuron of a layer
     contributed to the prediction. A layer's heat map is the relevance of its input. The images are clustered by the
@@ -57,7 +61,8 @@ class RootCauses(Probe):
 
     errors: the Finding of `Errors`: which images are predicted incorrectly.
     layers: whose heat maps to compare: "all" convolutions and linears, "penultimate", names or patterns.
-    method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "gradient", activation × gradient.
+    method: how relevance is found: "hudd", the paper's rules; "epsilon_plus"; "epsilon_plus_redistributed", where
+        biases absorb nothing, for deep networks; "gradient", activation × gradient.
     positions: sum the relevance of neighbouring positions until a map has at most so many a side; by default none.
     unit_length: divide each map by its length: where relevance lies is compared, not how much of it there is.
     sketch: maps of more than twice so many values are kept as sketches, a seeded random projection to so many values
@@ -106,6 +111,8 @@ class RootCauses(Probe):
     seed: int = 0
 
     heat_maps = Rows()
+    unsound = Sum()
+    """Images explained, and of these the ones whose relevance is absorbed, and whose diverges."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -156,6 +163,8 @@ class RootCauses(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep the heat maps of all layers, and a small picture of the image and of what its pixels contributed."""
         relevance = seen.relevance(self.attribution)
+        if seen.relevance_start is not None:
+            self.unsound = self.unsound + unsound_samples(relevance.values(), seen.relevance_start)
         columns = columns_of(
             relevance, self.precision, self.positions, unit_length=self.unit_length, sketch=self.sketch
         )
@@ -176,7 +185,17 @@ class RootCauses(Probe):
             return self.finding(summary=nothing_to_compare(images))
         study = study_root_causes(images, self.recipe, layer=self.layer, replicates=self.replicates, seed=self.seed)
         kept = self._kept(images, study.best)
-        return self.finding(**finding_parts(kept, study, stable=self.stable, pictures=self.pictures, seed=self.seed))
+        parts = finding_parts(kept, study, stable=self.stable, pictures=self.pictures, seed=self.seed)
+        noted = {**self._near_chance(), **problem_of(self.unsound)}
+        return self.finding(**{**parts, "summary": {**parts["summary"], **noted}})
+
+    def _near_chance(self) -> dict[str, Estimate]:
+        """Cohen's kappa, where the model answers hardly better than chance: then errors are the rule."""
+        table = table_in(self.errors)
+        if self.setting.task != "classification" or not {"target", "prediction"} <= set(table.column_names):
+            return {}
+        agreement = chance_corrected_agreement(table["target"].to_numpy(), table["prediction"].to_numpy())
+        return {"agreement_near_chance": Estimate(agreement)} if agreement < LEAST_AGREEMENT else {}
 
     def _images(self, kept: RowTable, labels: Sequence[str]) -> ErrorImages:
         order = id_order(kept.ids)
@@ -220,7 +239,8 @@ class RootCauses(Probe):
     def _metadata(self, ids: np.ndarray) -> dict[str, Any]:
         """What is known of all images of the test set besides, and which of them have these ids."""
         table = table_in(self.errors)
-        columns = [name for name in table.column_names if name.startswith(PREFIX)]
+        of_attacks = {f"{PREFIX}{name}" for name in OF_ATTACKS}  # what follows from the prediction explains nothing
+        columns = [name for name in table.column_names if name.startswith(PREFIX) and name not in of_attacks]
         if not columns:
             return {"parameters": Parameters.of_columns({}, self.angles)}
         everyone = np.array(table["id"].to_pylist(), dtype=np.str_)

@@ -34,6 +34,8 @@ def recluster(
     parts = finding_parts(images, study, stable=stable, pictures=pictures, seed=seed)
     options: dict[str, Any] = {"layer": layer, "replicates": replicates, "stable": stable, "seed": seed}
     said = {"from": finding.digest, **asdict(recipe or ClusterRecipe()), **options}
+    kept = {name: one for name, one in finding.summary.items() if name == "agreement_near_chance"}
+    parts["summary"] = {**parts["summary"], **kept}
     return replace(
         finding,
         **{**parts, "table": table_of(parts["table"])},

@@ -28,8 +28,11 @@ ERROR_SLICES = Outputs(
         "explained_share": share("share of all errors that a confirmed rule holds for", optional=True),
         "errors": count("images that the model predicts incorrectly", better="lower"),
         "inputs": count("samples examined"),
+        "set_share": share(
+            "share of the inputs, those of the largest errors, that count as errors: set", optional=True
+        ),
         "searched": count("traits that rules were sought in", optional=True),
-        "views": text("what the model's layers show that was searched", optional=True),
+        "views": text("what the model shows that was searched, and an embedding", optional=True),
         "doubtful_labels": count(
             "errors whose label may be wrong: of their ten nearest neighbours in the features nine carry the predicted "
             "label",
@@ -53,8 +56,8 @@ ERROR_SLICES = Outputs(
             "status": text('"confirmed", or "suspicion" if the excess of errors was not confirmed'),
             "confirmed": flag("whether the rule is confirmed"),
             "kind": text(
-                '"trait" for a rule on traits or labels, "features" for a region of features, "confusion" for a '
-                "rule on the prediction"
+                '"trait" for a rule on traits or labels, "features" for a region of features or of another view, '
+                '"confusion" for a rule on the prediction'
             ),
             "rule": text("which images the rule holds for"),
             "summary": text("the rule with its error rates, in a sentence"),
@@ -84,9 +87,12 @@ ERROR_SLICES = Outputs(
             "image_found_on": ArraySpec("whether rules were sought on it; the others confirm", _IMAGES),
             "measures": ArraySpec("what was measured of each image", ("images", "measures")),
             "measure_names": ArraySpec("names of the measures", ("measures",)),
-            "regions": ArraySpec("names of the regions of features or layer statistics, by their rank", ("regions",)),
+            "regions": ArraySpec("names of the regions of features or other views, by their rank", ("regions",)),
             "region_offset": ArraySpec("what is taken from values · weights: the likeness of a region", ("regions",)),
             "region_weights-*": ArraySpec("weights of each region", ("values",)),
+            "region_likeness": ArraySpec("likeness of each image to the errors of each region", ("images", "regions")),
+            "embedding": ArraySpec("columns of the metadata that were taken for an embedding", ("names",)),
+            "heat_layer": ArraySpec("layer whose heat maps were searched"),
             "doubtful_id": ArraySpec("errors whose label may be wrong, the clearest first", ("doubtful",)),
             "doubtful_kind": ArraySpec("label and prediction of each of them", ("doubtful",)),
             "left_out": ArraySpec("traits that were left out", _TRAITS),
@@ -126,6 +132,9 @@ ERROR_SLICES = Outputs(
             "No cause of the {errors} errors is confirmed: no rule over {searched} traits holds for unusually many of "
             "them.",
             rank=-1,
+        ),
+        Headline(
+            "The errors here are the {set_share} of the inputs with the largest: set, not measured.", further=True
         ),
     ),
     advice=(

@@ -27,7 +27,8 @@ class ExaminedImages:
     wrong: whether each is predicted incorrectly.
     kinds: what was predicted in place of what.
     labels: the number of its label, where there are classes.
-    views: what the model's layers show.
+    views: what the model shows.
+    heat_layer: of which layer heat maps are.
     doubtful: places of the errors whose label may be wrong, the clearest first.
     """
 
@@ -38,6 +39,7 @@ class ExaminedImages:
     found_on: NDArray[np.bool_]
     table: TraitTable
     views: tuple[View, ...] = ()
+    heat_layer: str = ""
     doubtful: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def flagged(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -198,6 +200,8 @@ def slice_arrays(images: ExaminedImages, slices: Sequence[ErrorSlice]) -> dict[s
         arrays["measures"] = np.stack([trait.column for trait in measured], axis=1)
         arrays["measure_names"] = np.array([trait.name for trait in measured], dtype=np.str_)
     arrays |= _region_arrays([one for one in slices if one.region is not None])
+    if any(view.name == "heat maps" for view in images.views):
+        arrays["heat_layer"] = np.array(images.heat_layer)
     if len(images.doubtful):
         arrays["doubtful_id"] = images.ids[images.doubtful]
         arrays["doubtful_kind"] = images.kinds[images.doubtful]
@@ -214,4 +218,6 @@ def _region_arrays(slices: Sequence[ErrorSlice]) -> dict[str, NDArray[Any]]:
     regions = [one.region for one in slices if one.region is not None]
     weights = {f"region_weights-{place:02d}": each.weights for place, each in enumerate(regions)}
     names = np.array([one.rule.conditions[0].trait for one in slices], dtype=np.str_)
-    return {"regions": names, "region_offset": np.array([each.offset for each in regions]), **weights}
+    likeness = np.stack([one.likeness for one in slices if one.likeness is not None], axis=1)
+    offsets = np.array([each.offset for each in regions])
+    return {"regions": names, "region_offset": offsets, "region_likeness": likeness, **weights}

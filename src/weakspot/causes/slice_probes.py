@@ -16,17 +16,24 @@ from weakspot.causes.error_probes import (
 )
 from weakspot.causes.slice_outputs import ERROR_SLICES
 from weakspot.causes.slice_parts import ExaminedImages, slice_arrays, slice_columns, slice_summary
-from weakspot.causes.slice_traits import TraitOptions, check_column, trait_table, without_prefix
-from weakspot.causes.slice_views import SOURCES, SliceSource, view_columns, view_taps, views_of
+from weakspot.causes.slice_traits import LEAST_AGREEMENT, TraitOptions, check_column, trait_table, without_prefix
+from weakspot.causes.slice_views import (
+    SOURCES,
+    WITHOUT_RELEVANCE,
+    SliceSource,
+    SliceWish,
+    heat_layer,
+    measure_key,
+    views_of,
+)
 from weakspot.core.errors import ConfigError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
-from weakspot.core.taps import Tap
-from weakspot.data.image_measures import MEASURES, image_measures, measurable
-from weakspot.data.metadata_rows import metadata_columns, metadata_rows
+from weakspot.data.image_measures import MEASURES
+from weakspot.data.metadata_rows import metadata_columns
 from weakspot.slices import (
     SliceData,
     SliceSearch,
@@ -37,18 +44,16 @@ from weakspot.slices import (
     ranked_slices,
 )
 
-LEAST_AGREEMENT = 0.2
-"""Cohen's kappa below which agreement is at most "slight" [landis1977], and errors are the rule."""
-
 
 class ErrorSlices(Probe):
     """Rules that hold for unusually many errors, as "dark (brightness < 0.2)". After SliceLine (Sagadeeva, Boehm 2021).
 
     Rules are conditions on traits: the metadata, what can be measured of any image, and the true class; or regions of
-    the model's features or of the statistics of its layers, where it can be looked into. They are found on one half of
-    the images. On the other half each is tested against images of the same classes that no earlier rule holds for,
-    corrected for the number of rules. Those that do not pass are suspicions. What the rules leave is searched for
-    predicted classes with many errors: confusions. Errors whose neighbours carry the predicted label are listed apart.
+    the model's features, of the statistics of its layers or of its heat maps, where it can be looked into, of its
+    outputs where not, and of an embedding of the user's own. They are found on one half of the images. On the other
+    half each is tested against images of the same classes that no earlier rule holds for, corrected for the number of
+    rules. Those that do not pass are suspicions. What the rules leave is searched for predicted classes with many
+    errors: confusions. Errors whose neighbours carry the predicted label are listed apart.
 
     threshold: error above which a number, keypoint or segmentation is incorrect; by default the quantile decides.
     quantile: of all errors in these data, above which one is incorrect: 0.9 takes the worst tenth.
@@ -57,7 +62,9 @@ class ErrorSlices(Probe):
     group: column of the metadata with equal values for images that belong together, such as a film or a patient; by
         default what the data say.
     measures: whether brightness, contrast and the other measures of the images are traits.
-    sources: of the rules: "traits", "confusions", "features", "layer statistics"; by default all that there are.
+    sources: of the rules: "traits", "confusions", "features", "layer statistics", "outputs" (of a model that shows no
+        layers), "embedding", and "heat maps", which need a backward pass: by default all but these.
+    embedding: columns of the metadata that are an embedding of each image, by name or by a pattern such as "emb_*".
     depth: how many conditions a rule may have, at most 4.
     smallest: how many images a rule must hold for, in the half that is searched.
     most: how many rules at most.
@@ -73,7 +80,8 @@ class ErrorSlices(Probe):
     ignore: tuple[str, ...] = ()
     group: str | None = None
     measures: bool = True
-    sources: tuple[SliceSource, ...] = SOURCES
+    sources: tuple[SliceSource, ...] = WITHOUT_RELEVANCE
+    embedding: tuple[str, ...] = ()
     depth: int = 2
     smallest: int = 10
     most: int = 10
@@ -89,14 +97,14 @@ class ErrorSlices(Probe):
         _ = self.search
 
     @property
-    def _taps(self) -> dict[str, Tap]:
-        """What is taken of the model's layers, by source."""
-        return view_taps(self.setting.layers, self.sources)
+    def wish(self) -> SliceWish:
+        """What is taken of each image."""
+        return SliceWish(self.sources, self.measures, self.embedding)
 
     @property
     def needs(self) -> Needs:
-        """The outputs, and of a model that can be looked into its features and statistics."""
-        return Needs(taps=tuple(self._taps.values()))
+        """The outputs, and of a model that can be looked into what its layers show."""
+        return self.wish.needs(self.setting)
 
     @property
     def search(self) -> SliceSearch:
@@ -105,13 +113,10 @@ class ErrorSlices(Probe):
 
     def observe(self, seen: Observation) -> None:
         """Keep each prediction, the metadata, and what is measured of the image."""
-        columns: dict[str, Any] = {**prediction_columns(seen, self.setting), **metadata_rows(seen.metadata)}
+        columns: dict[str, Any] = prediction_columns(seen, self.setting)
         if self.setting.task in BY_SIZE:
             columns = {name: values for name, values in columns.items() if name not in ("prediction", "target")}
-        if self.measures and measurable(seen.inputs):
-            columns |= {_key(name): values for name, values in image_measures(seen.inputs).items()}
-        columns |= view_columns(seen, self._taps)
-        self.images.append(seen.ids, **columns)
+        self.images.append(seen.ids, **columns, **self.wish.columns(seen, self.setting))
 
     def finish(self) -> Finding:
         """The ranked list of rules, each confirmed or a suspicion."""
@@ -124,6 +129,8 @@ class ErrorSlices(Probe):
         data = SliceData(images.wrong, images.found_on, images.labels, groups, aside, images.views)
         slices = [] if near_chance else ranked_slices(self._searched(images.table.traits), data, self.search)
         summary = slice_summary(images, slices)
+        if self.setting.task in BY_SIZE and self.threshold is None:
+            summary["set_share"] = Estimate(1 - self.quantile)
         if agreement is not None:
             summary["agreement"] = Estimate(agreement)
         if near_chance:
@@ -131,7 +138,8 @@ class ErrorSlices(Probe):
         if near_chance or not images.wrong.any():
             del summary["searched"]
         columns = slice_columns(images, slices) if slices else None
-        return self.finding(summary=summary, table=columns, arrays=slice_arrays(images, slices))
+        own = {"embedding": np.array(self.embedding, dtype=np.str_)} if self.embedding else {}
+        return self.finding(summary=summary, table=columns, arrays={**slice_arrays(images, slices), **own})
 
     def _examined(self, rows: RowTable) -> tuple[ExaminedImages, NDArray[np.int64] | None]:
         """All images in the order of their ids, and the group of each."""
@@ -145,7 +153,7 @@ class ErrorSlices(Probe):
             wrong = ~np.asarray(rows["correct"])
             named = {name: column[order] for name, column in named_predictions(rows, self.setting).items()}
         wrong = np.asarray(wrong)[order]
-        measures = {name: np.asarray(rows[_key(name)])[order] for name in MEASURES if _key(name) in rows}
+        measures = {name: np.asarray(rows[measure_key(name)])[order] for name in MEASURES if measure_key(name) in rows}
         group = self.group or (self.setting.groups.column if self.setting.groups else None)
         options = TraitOptions(self.angles, self.ignore, group)
         table = trait_table(metadata, measures, named, wrong, options)
@@ -155,8 +163,10 @@ class ErrorSlices(Probe):
         labels = np.unique(named["target"], return_inverse=True)[1] if named else None
         kinds = error_kinds(rows, self.setting)[order]
         found_on = first_half(halves, seed=self.seed)
-        views = tuple(views_of(rows, order))
-        return ExaminedImages(ids, wrong, kinds, labels, found_on, table, views), groups
+        views, useless = views_of(rows, order)
+        layer = heat_layer(self.setting.layers) or ""
+        table = replace(table, left_out={**table.left_out, **useless})
+        return ExaminedImages(ids, wrong, kinds, labels, found_on, table, tuple(views), layer), groups
 
     def _searched(self, traits: Sequence[Trait]) -> list[Trait]:
         """The traits of the sources that were asked for."""
@@ -186,8 +196,3 @@ class ErrorSlices(Probe):
             return None
         named = {trait.source: trait.column for trait in images.table.traits}
         return chance_corrected_agreement(named["class"], named["prediction"])
-
-
-def _key(measure: str) -> str:
-    """The column of rows that holds a measure."""
-    return f"measure.{measure.replace(' ', '_')}"

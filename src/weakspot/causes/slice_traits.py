@@ -15,6 +15,8 @@ from weakspot.slices import Trait
 
 OF_ATTACKS = ("attack_success", "attack_before")
 """Metadata of attacked images that follow from the model's predictions."""
+LEAST_AGREEMENT = 0.2
+"""Cohen's kappa below which agreement is at most "slight" [landis1977], and errors are the rule."""
 _MOST_VALUES = 1000
 """A column with more values is not compared with labels and predictions."""
 

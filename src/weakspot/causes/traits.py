@@ -84,7 +84,6 @@ class SharedTraits:
             "trait_typical": self.typical,
             "trait_chance": self.chance,
             "trait_shared": self.shared,
-            "trait_shared_reduction": np.where(self.shared, self.reduction, np.nan),
         }
 
 

@@ -110,13 +110,8 @@ def group_gaps(
 
     belongs: what each input belongs to, such as a film, where some belong together; intervals then go by it.
     """
-    looks = [
-        (number, *look)
-        for number, inside in enumerate(members)
-        for look in _looks(inside, predicted, target, classes)
-        if min(look[3], look[5]) >= least
-    ]
-    counts = np.array(looks, dtype=np.int64).reshape(-1, 7)
+    counts = _looks(members, predicted, target, classes)
+    counts = counts[np.minimum(counts[:, 4], counts[:, 6]) >= least]
     group, measure, label, hits, trials, other_hits, other_trials = counts.T
     each = 1 - (1 - confidence) / max(len(counts), 1)
     weights = np.ones((2, len(counts)))
@@ -133,12 +128,23 @@ def group_gaps(
     return Gaps(group, measure, label, hits, trials, other_hits, other_trials, difference, ends[0], ends[1])
 
 
-def _looks(inside: Flags, predicted: Whole, target: Whole, classes: int) -> Iterator[tuple[int, ...]]:
-    """Measure, class, and hits of trials inside and outside."""
-    for measure, label in [(0, -1), *product((1, 2), range(classes))]:
-        hit, about = _look(measure, label, predicted, target)
-        sides = (about & inside, about & ~inside)
-        yield (measure, label, *(int(count) for side in sides for count in ((hit & side).sum(), side.sum())))
+def _looks(members: Flags, predicted: Whole, target: Whole, classes: int) -> Whole:
+    """Group, measure, class, and hits of trials inside and outside, a row for each; counted class by class."""
+    everybody = _hits_and_trials(predicted, target, classes)
+    inside = [_hits_and_trials(predicted[own], target[own], classes) for own in members]
+    kinds = np.array([(0, -1), *product((1, 2), range(classes))])
+    rows = [np.column_stack([np.full(len(kinds), number), kinds, own, everybody - own]) for number, own in
+            enumerate(inside)]  # fmt: skip
+    return np.concatenate([np.empty((0, 7), dtype=np.int64), *rows])
+
+
+def _hits_and_trials(predicted: Whole, target: Whole, classes: int) -> Whole:
+    """Of accuracy, of the true positive rate of every class, and of their false positive rates; (measures, 2)."""
+    shown, said, right = (
+        np.bincount(labels, minlength=classes) for labels in (target, predicted, target[predicted == target])
+    )
+    accuracy = [[right.sum(), len(target)]]
+    return np.concatenate([accuracy, np.stack([right, shown], 1), np.stack([said - right, len(target) - shown], 1)])
 
 
 def _look(measure: int, label: int, predicted: Whole, target: Whole) -> tuple[Flags, Flags]:

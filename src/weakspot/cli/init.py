@@ -24,8 +24,11 @@ from weakspot.core.observation import Batch
 from weakspot.core.options import shortened
 from weakspot.core.plan import Plan
 from weakspot.core.sample_check import CheckedSource
-from weakspot.core.source import batch_limit, limited
+from weakspot.core.source import Source, batch_limit, groups_of, limited
 from weakspot.core.subject import Subject
+from weakspot.coverage.metrics_duplicates import MANY, image_keys, nearest_copies
+from weakspot.data.groups import suggested_groups
+from weakspot.data.image_measures import measurable
 from weakspot.looks import Ensemble, StoredSamples
 from weakspot.models import Normalise, stated_preparation
 from weakspot.models.trial import Alternative, ModelTrial, Reordered, better_order, compared_normalisations, try_out
@@ -53,6 +56,7 @@ _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "classes": ({}, {"by": "outputs"}, {"by": "pixels"}),
     "causes": ({"select": {"from": "pool"}}, {}),
+    "error_slices": ({},),
     "lesions": ({}, {"sampling": {"flips": [0, 1, 2]}}),
     "pictures": ({"size": 64},),
 }
@@ -93,7 +97,8 @@ def begin(subject: Mapping[str, Any], data: Mapping[str, Any], file: Path) -> Be
     text = file_text({**subject, **detected}, data, _questions(loaded, trial), trial, better)
     checked_config(*parse_yaml(text, str(file)))
     turned = None if isinstance(loaded.subject.model, StoredSamples) else turned_axes(loaded.subject, batch)
-    return Beginning(text, trial, loaded.subject, (*loaded.notes, *said), split, tried, better_order(trial), turned)
+    notes = (*loaded.notes, *said, *_look_alike(loaded.data[split], batch))
+    return Beginning(text, trial, loaded.subject, notes, split, tried, better_order(trial), turned)
 
 
 def _stated(
@@ -186,6 +191,8 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
+        if name == "error_slices" and questions["causes"][1] is None:
+            continue  # causes ask it, too; of a model that cannot be looked into it stands alone
         for options in _lesion_ways(loaded) if name == "lesions" else _fitting(name, ways, loaded.subject):
             questions[name] = (options, _why_not(name, {**_QUICKLY.get(name, {}), **_without_fit(options)}, loaded))
             if questions[name][1] is None:
@@ -233,6 +240,20 @@ def _alternatives(loaded: Loaded, config: Config, batch: Batch, trial: ModelTria
     if trial.correct is None or bool(trial.correct.all()):
         return []
     return compared_normalisations(partial(_subject_with, loaded, config), batch, trial.correct)
+
+
+def _look_alike(source: Source, batch: Batch) -> list[str]:
+    """A word where many of the images look like another of them, and nothing says that some belong together."""
+    if not measurable(batch.inputs) or groups_of(source) is not None or suggested_groups(source):
+        return []
+    near = float(nearest_copies(image_keys(batch.inputs)).near.mean())
+    if near < MANY:
+        return []
+    return [
+        f"{near:.0%} of {len(batch)} images tried look like another of them, like frames or slices of one thing: "
+        "samples that belong together are not independent, and intervals would be too narrow; name the column that "
+        "says which do (group:); coverage: {duplicates: true} lists the pairs"
+    ]
 
 
 def _subject_with(loaded: Loaded, config: Config, normalise: Normalise) -> Subject:

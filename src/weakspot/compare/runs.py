@@ -10,7 +10,7 @@ from weakspot.compare.pairing import paired_columns, paired_mean_interval
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.run import Run
-from weakspot.rooms import QUESTIONS
+from weakspot.rooms import QUESTIONS, named_groups
 from weakspot.statistics.clustered import grouped_paired_interval
 from weakspot.statistics.paired import paired_difference_interval
 
@@ -92,7 +92,8 @@ def compare_runs(before: Run, after: Run, *, confidence: float = 0.95) -> Compar
     pairs = {name: (before[name], after[name]) for name in sorted(common, key=_room)}
     found = {name: list(compare_findings(*pair, confidence=confidence)) for name, pair in pairs.items()}
     differences = list(_once(after, found))
-    flips = (flips_of(*pair, confidence=confidence) for pair in pairs.values())
+    named = named_groups(before.names(), before.__getitem__)
+    flips = (flips_of(*pair, confidence=confidence, named=named) for pair in pairs.values())
     return Comparison(
         differences,
         [*_notes(before, after, common), *_chance(differences, confidence)],

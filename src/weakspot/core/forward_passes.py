@@ -10,7 +10,7 @@ from weakspot.core.digest import digest
 from weakspot.core.finite_check import FiniteCheck
 from weakspot.core.layers import Point
 from weakspot.core.look import Forward, Look
-from weakspot.core.needs import Attribution, RelevanceRequest
+from weakspot.core.needs import Attributed, Attribution, RelevanceRequest
 from weakspot.core.observation import Batch, LookResult, PredictionArrays, Setting
 from weakspot.core.probe import Probe
 from weakspot.core.subject import Subject
@@ -44,15 +44,18 @@ class ForwardPass:
                 return self.look.outputs_of(subject, forward, replace(batch, inputs=inputs), self.number)
 
         relevance: dict[Point, Tensor] = {}
+        start: Tensor | None = None
         with self.recorder.recording(len(batch)) as captured:
             if self.attribution is None:
                 outputs = looked_at(batch.inputs)
             else:
-                outputs, relevance = self._attributed(self.attribution, subject, looked_at, batch)
+                outputs, relevance, start = self._attributed(self.attribution, subject, looked_at, batch)
         self.recorder.check(captured)
         outputs = outputs.detach()
         predictions, number = PredictionArrays(outputs, batch, setting), self.number
-        seen = LookResult(batch, self.look, number, setting, outputs, captured, relevance, predictions, 0, finite_check)
+        seen = LookResult(
+            batch, self.look, number, setting, outputs, captured, relevance, predictions, 0, finite_check, start
+        )
         seen.note_finite_check()
         return seen
 
@@ -70,7 +73,7 @@ class ForwardPass:
 
     def _attributed(
         self, attribution: Attribution, subject: Subject, forward: Forward, batch: Batch
-    ) -> tuple[Tensor, dict[Point, Tensor]]:
+    ) -> tuple[Tensor, dict[Point, Tensor], Tensor | None]:
         def rows(outputs: Tensor) -> Tensor:
             is_correct = correct(outputs, batch.known_targets, subject.task, subject.scores)
             return is_correct if attribution.where == "correct" else ~is_correct
@@ -84,8 +87,9 @@ class ForwardPass:
             task=subject.task,
             targets=batch.targets,
         )
-        outputs, relevance = attribution.attribute(request)
-        return outputs, {point: values.detach() for point, values in zip(self.attributed, relevance, strict=True)}
+        found = Attributed(*attribution.attribute(request))
+        maps = {point: values.detach() for point, values in zip(self.attributed, found.relevance, strict=True)}
+        return found.outputs, maps, None if found.start is None else found.start.detach()
 
 
 def together(forward_passes: Sequence[ForwardPass], batch: Batch) -> list[list[ForwardPass]]:

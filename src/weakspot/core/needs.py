@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from torch import Tensor, nn
 
@@ -33,6 +33,17 @@ class RelevanceRequest:
     targets: Tensor | None = None
 
 
+class Attributed(NamedTuple):
+    """What an attribution gives: outputs, relevance at each point, and what each sample's relevance began with.
+
+    start: shape (samples,), where relevance is meant to be conserved; None where that is not asked of the method.
+    """
+
+    outputs: Tensor
+    relevance: Sequence[Tensor]
+    start: Tensor | None = None
+
+
 @dataclass(frozen=True)
 class Attribution(ABC):
     """Which neurons an output rests on: the interface of relevance. The methods are in `weakspot.relevance`.
@@ -45,7 +56,7 @@ class Attribution(ABC):
     where: Where = "all"
 
     @abstractmethod
-    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
+    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, Sequence[Tensor]] | Attributed:
         """The outputs of one forward pass, and the relevance at each point in the shape of its values."""
 
 

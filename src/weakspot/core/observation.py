@@ -148,6 +148,7 @@ class LookResult:
 
     predictions: of the forward pass, which several looks may have shared.
     index: which of them this is.
+    relevance_start: what each sample's relevance began with, where the method is meant to conserve it.
     """
 
     batch: Batch
@@ -160,6 +161,7 @@ class LookResult:
     predictions: PredictionArrays
     index: int = 0
     finite_check: FiniteCheck = field(default_factory=FiniteCheck, repr=False)
+    relevance_start: Tensor | None = None
     _channels: dict[Tap, Channels] = field(default_factory=dict, repr=False)
 
     def channels(self, tap: Tap) -> Channels:
@@ -295,6 +297,11 @@ class Observation:
         """The relevance of the attribution's layers, by label, of the shape of their values."""
         points = self.seen.setting.layout(attribution.tap).points
         return {point.label: self._mine(taken_at(self.seen.relevance, point)) for point in points}
+
+    @property
+    def relevance_start(self) -> Tensor | None:
+        """What each sample's relevance began with, where the method is meant to conserve it."""
+        return None if self.seen.relevance_start is None else self._mine(self.seen.relevance_start)
 
     def _here(self, values: np.ndarray) -> np.ndarray:
         mine: np.ndarray = values[self.seen.index]

@@ -25,6 +25,8 @@ Role = Literal[
 """What a column is: a sample's id; the model's prediction; its target; whether that is correct; a coordinate of a
 projection; a place in a ranking; a number that stands for a thing; an end of an interval; what came with the data; what
 the sample belongs to."""
+UNUSABLE = "unusable"
+"""The label of an input that shows nothing that could be labelled: it is kept, and nothing is trained on it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class ValueSpec:
     better: which way is better; None where neither is.
     role: of a column, what it is.
     mean_of: of a number, the column whose mean over the rows it is; "not correct" where it is 1 less that mean.
+    counts: of a number, the truth values that hold for the samples it counts, as "weak, not correct".
     optional: whether it may be missing, for instance without labels.
     """
 
@@ -44,6 +47,7 @@ class ValueSpec:
     better: Better | None = None
     role: Role = ""
     mean_of: str = ""
+    counts: str = ""
     optional: bool = False
 
     @property

@@ -57,6 +57,11 @@ def no_worst(findings: Sequence[Finding], task: str) -> Sequence[WorstFinding]:
     return ()
 
 
+def no_pictures(findings: Sequence[Finding]) -> Mapping[str, list[tuple[str, Picture]]]:
+    """A room whose Findings hold all their pictures."""
+    return {}
+
+
 def no_steps(findings: Sequence[Finding]) -> Sequence[NextStep]:
     """A room whose next steps are all declared."""
     return ()
@@ -71,6 +76,9 @@ class Room:
     evidence: whether its numbers may decide a gate by themselves.
     worst: the worst things that its Findings show, given the Findings and the task.
     lead: whether the report shows it before all else.
+    pictures: by Finding, pictures that are made of several Findings, given all of them.
+    groups: by the name of a Finding, what makes groups of it in which another Run may be compared: by what they are
+        called, the group of each input by its id. They must not be chosen by the answers for these inputs.
     next_steps: what to do next, where that cannot be declared.
     pages: pages of the viewer; their routes are in the room's module `pages`, as `router`.
     """
@@ -82,5 +90,7 @@ class Room:
     evidence: bool = True
     lead: bool = False
     worst: Callable[[Sequence[Finding], str], Sequence[WorstFinding]] = no_worst
+    pictures: Callable[[Sequence[Finding]], Mapping[str, list[tuple[str, Picture]]]] = no_pictures
+    groups: Mapping[str, Callable[[Finding], Mapping[str, Mapping[str, str]]]] = field(default_factory=dict)
     next_steps: Callable[[Sequence[Finding]], Sequence[NextStep]] = no_steps
     pages: Sequence[ViewerPage] = ()

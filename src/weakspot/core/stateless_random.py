@@ -103,6 +103,11 @@ def unit_pairs(keys: np.ndarray, count: int, device: torch.device) -> tuple[Tens
     return high.float() * 2.0**-24, low.float() * 2.0**-24
 
 
+def unit_numbers(keys: np.ndarray, count: int, device: torch.device) -> Tensor:
+    """The first of `unit_pairs` alone; float32, shape (samples, count)."""
+    return ((device_words(keys, count, device) >> 40) & 0xFFFFFF).float() * 2.0**-24
+
+
 def standard_normal(keys: np.ndarray, count: int, device: torch.device) -> Tensor:
     """`count` numbers per key from the standard normal distribution (Box and Muller 1958); shape (samples, count)."""
     first, second = unit_pairs(keys, -(-count // 2), device)

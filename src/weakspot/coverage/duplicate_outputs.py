@@ -23,6 +23,7 @@ IMAGE_HASHES = Outputs(
         "hash": ArraySpec("perceptual hash of each image", ("image",)),
         "picture": ArraySpec("a small picture of each image", ("image", "row", "column", "channel")),
         "target": ArraySpec("label of each image", optional=True),
+        "features": ArraySpec("channel means of the layer named, of each image", ("image", "channel"), optional=True),
     },
 )
 _IN_TRAINING = "copy in the training data"
@@ -41,6 +42,8 @@ DUPLICATES = Outputs(
         "repeated_share": share(f"share of the test images with a {_IN_TEST}", better="lower", mean_of="repeated"),
         "repeated": count(f"test images with a {_IN_TEST}; not there where there is none", optional=True),
         "alike": share(f"share of the test images with a near {_IN_TEST}, where these are many", optional=True),
+        "leaked_alike": count("test images that are alike to the network to a training image", optional=True),
+        "repeated_alike": count("test images that are alike to the network to another test image", optional=True),
         "other_labels": count("exact copies in the test data with another label than their copy", optional=True),
         "accuracy": share(
             "share of the test images predicted correctly", better="higher", mean_of="correct", optional=True
@@ -48,6 +51,9 @@ DUPLICATES = Outputs(
         "accuracy_without_leaked": share(f"the same of those without a {_IN_TRAINING}", better="higher", optional=True),
         "accuracy_of_leaked": share(f"the same of those with a {_IN_TRAINING}", optional=True),
         "accuracy_without_copies": share("the same of those without any copy", better="higher", optional=True),
+        "accuracy_without_alike": share(
+            "the same of those without any copy, by picture or to the network", better="higher", optional=True
+        ),
         "inputs": count("samples examined"),
     },
     columns={
@@ -64,6 +70,17 @@ DUPLICATES = Outputs(
         "repeated_copy": text("the other test image that is most like it"),
         "repeated_exactly": flag("whether that is an exact copy"),
         "repeated_similarity": number("correlation of the small pictures of both, 0 without a copy"),
+        **{
+            name: spec
+            for of in ("leaked", "repeated")
+            for name, spec in optional(
+                {
+                    f"{of}_alike": flag("whether another image is alike to the network", better="lower"),
+                    f"{of}_alike_copy": text("which image that is"),
+                    f"{of}_alike_distance": number("distance of the nearest, as a share of the usual distance"),
+                }
+            ).items()
+        },
         "correct": correct(optional=True),
     },
     pictures="Pairs of copies side by side, as the small pictures that are compared.",

@@ -155,6 +155,7 @@ NEURON_IMPORTANCE = Outputs(
         "held_by_a_tenth": share("share of all relevance that the most relevant tenth of the neurons holds"),
         "neurons": count("neurons of the layer"),
         "inputs": count("inputs whose relevance was summed"),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
     },
     columns={
         "layer": text("the layer"),
@@ -181,6 +182,7 @@ IMPORTANCE_DRIVEN_COVERAGE = Outputs(
         "neurons": count("important neurons that are combined"),
         "clusters": text("number of clusters of each important neuron, most important first"),
         "coverage, *": share("coverage of the inputs of one class", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
     },
     columns={
         "id": sample_id(),
@@ -223,7 +225,9 @@ IMPORTANCE_DRIVEN_COVERAGE = Outputs(
             caption="Activations of the important neurons and of as many random ones: quartiles, median, 5 % to 95 %.",
         ),
     ),
-    headlines=_headlines(1),
+    headlines=(
+        Headline("The important neurons may be the wrong ones: {relevance_problem}.", further=True), *_headlines(1),
+    ),
 )  # fmt: skip
 _SURPRISE_SUMMARY = {
     **_REACHED,

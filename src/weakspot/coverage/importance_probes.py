@@ -35,13 +35,15 @@ from weakspot.coverage.metrics_clusters import Clustering, Index, check_clusteri
 from weakspot.coverage.metrics_combinations import clusters_of
 from weakspot.coverage.trace_probes import By, LayerTraces, Traces
 from weakspot.data.pictures import Pictures
-from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, deep_importance
+from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, deep_importance, epsilon_plus
 from weakspot.relevance.need import LayerRelevance
+from weakspot.relevance.soundness import problem_of, unsound_samples
 
 Priority = Literal["cumulative", "normalised"]
 METHODS: dict[str, Callable[[], Method]] = {
     "lrp": deep_importance,
     "lrp_biases_absorb": lambda: deep_importance(bias="absorbed"),
+    "epsilon_plus_redistributed": lambda: epsilon_plus(bias="redistributed"),
     "gradient": GradientTimesInput,
     "integrated_gradients": IntegratedGradients,
 }
@@ -55,6 +57,7 @@ class NeuronImportance(Probe):
 
     layers: the layer, by default the penultimate.
     method: "lrp", layer-wise relevance propagation as the paper defines it; "lrp_biases_absorb", as its code does it;
+        "epsilon_plus_redistributed", which stays bounded in deep networks;
         "gradient", activation × gradient; "integrated_gradients".
     where: over "all" inputs, as the paper has it, or only over those predicted "correct", as its code does, or
         "incorrect".
@@ -77,6 +80,8 @@ class NeuronImportance(Probe):
 
     relevance = Sum()
     inputs = Sum()
+    unsound = Sum()
+    """Inputs explained, and of these the ones whose relevance is absorbed, and whose diverges."""
 
     def __post_init__(self) -> None:
         _known("method", self.method, tuple(METHODS))
@@ -98,6 +103,8 @@ class NeuronImportance(Probe):
         """Add up the relevance of each channel, class by class."""
         maps = seen.relevance(self.attribution)
         points = self.setting.layout(self.attribution.tap).points
+        if seen.relevance_start is not None:
+            self.unsound = self.unsound + unsound_samples(maps.values(), seen.relevance_start)
         relevance = torch.cat([_per_channel(maps[point.label], point.channel_dim) for point in points], 1)
         if self.priority == "normalised":
             relevance = normalised(relevance)
@@ -139,6 +146,7 @@ class NeuronImportance(Probe):
             ),
             "neurons": Estimate(len(relevance), about="neurons of the layer"),
             "inputs": Estimate(inputs, about="inputs whose relevance was summed"),
+            **problem_of(self.unsound),
         }
 
 
@@ -262,11 +270,17 @@ class ImportanceDrivenCoverage(LayerTraces):
         study = study_importance(training, test, self.importance, self._choice())
         names = class_names(self.setting.classes, 1 + study.groups[-1].number) if self.per_class else None
         return self.finding(
-            summary=summary(study, names),
+            summary={**summary(study, names), **self._problem()},
             table=input_columns(study, test, names),
             arrays={**combination_arrays(study), **hole_arrays(study), **figure_arrays(study, seed=self.seed)},
             media=pictures(study, self.examples, names),
         )
+
+    def _problem(self) -> dict[str, Estimate]:
+        """What is wrong with the relevance by which neurons were chosen, where something is."""
+        return {
+            name: self.importance.summary[name] for name in ("relevance_problem",) if name in self.importance.summary
+        }
 
     def _choice(self) -> Choice:
         make = partial(

@@ -17,6 +17,8 @@ from torch import Tensor
 
 SIDE = 24
 """Pixels of a side of the small pictures."""
+MANY = 0.2
+"""Share of images with near copies among them from which on they look like frames of a few things."""
 _FREQUENCIES = 8
 _LUMA = (77, 150, 29)
 """Of 256: weights of red, green and blue (ITU-R BT.601)."""
@@ -86,6 +88,12 @@ def perceptual_hashes(pictures: Bytes) -> Hashes:
     above = lowest > np.median(lowest, axis=1, keepdims=True)
     bits = np.packbits(np.pad(above, ((0, 0), (0, 1))), axis=1)
     return np.asarray(bits.view(np.uint64)[:, 0])
+
+
+def image_keys(inputs: Tensor) -> ImageKeys:
+    """What these images (images, channels, height, width) are compared by."""
+    pictures = small_pictures(inputs)
+    return ImageKeys(content_digests(inputs), perceptual_hashes(pictures), pictures)
 
 
 def nearest_copies(

@@ -89,7 +89,8 @@ def _duplicates(options: Any) -> Step:
     if not isinstance(options, Mapping) or not isinstance(options.get("training", True), bool):
         raise ConfigError(f"duplicates is {options!r}: expected true, false or a mapping such as {{training: false}}")
     step = Step.of(Duplicates, **{name: value for name, value in options.items() if name != "training"})
-    return _filled(step, {"hashes": Step.of(ImageHashes)}) if options.get("training", True) else step
+    hashes = Step.of(ImageHashes, feature_layer=step.options["feature_layer"])
+    return _filled(step, {"hashes": hashes}) if options.get("training", True) else step
 
 
 def _check_names(names: list[str], options: Mapping[str, Any]) -> None:

@@ -73,7 +73,7 @@ class ArraySource:
     ) -> "ArraySource":
         """Arrays in an npz file, by their names there. `options` are `channels` and `classes`."""
         named = {name for name in (inputs, targets, ids, *metadata) if name is not None}
-        arrays = _stored(Path(path), named)
+        arrays = npz_arrays(Path(path), named)
         return cls(
             arrays[inputs],
             None if targets is None else arrays[targets],
@@ -184,12 +184,14 @@ def _mapped(path: Path) -> np.ndarray:
         raise DataError(f"cannot read {path} as an npy file: {reason}") from error
 
 
-def _stored(path: Path, names: set[str]) -> dict[str, np.ndarray]:
+def npz_arrays(path: Path, names: set[str] | None = None) -> dict[str, np.ndarray]:
+    """The arrays of an npz file by their names there; by default all."""
     try:
         with open_plain(path) as file:
             stored = np.load(file, allow_pickle=False)
             if isinstance(stored, np.ndarray):
                 raise DataError(f"{path} holds a single array: it is an npy file")
+            names = set(stored.files) if names is None else names
             for name in sorted(names - set(stored.files)):
                 raise DataError(f"{path} has no array {name!r}: it has {listed(stored.files)}")
             sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in stored.zip.infolist()}

@@ -1,5 +1,7 @@
 """Metadata from a table, joined to the samples of any source by their ids."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from weakspot.core.digest import digest
 from weakspot.core.errors import DataError
 from weakspot.core.observation import Batch
 from weakspot.core.source import Source, batch_limit
+from weakspot.data.arrays import npz_arrays
 from weakspot.data.names import readable, unique_ids
 from weakspot.data.tables import Table, table_from, typed
 
@@ -15,7 +18,8 @@ from weakspot.data.tables import Table, table_from, typed
 class WithMetadata:
     """The samples of a source, each with its row of a table.
 
-    table: a CSV or Parquet file, an Arrow table, or a mapping from column names to lists.
+    table: a CSV, Parquet or npz file, an Arrow table, or a mapping from column names to lists. Arrays with several
+        numbers for each sample, such as an embedding, are columns as well.
     id_column: the column that holds the samples' ids.
     delimiter: between the cells of a CSV file.
 
@@ -23,7 +27,8 @@ class WithMetadata:
     """
 
     def __init__(self, source: Source, table: Any, *, id_column: str = "id", delimiter: str = ","):
-        rows = table_from(table, delimiter=delimiter)
+        wide, rest = _parted(table)
+        rows = table_from(rest, delimiter=delimiter)
         self._source, self.ids = source, source.ids
         self.classes: tuple[str, ...] | None = getattr(source, "classes", None)
         self.batch_limit = batch_limit(source)
@@ -31,6 +36,9 @@ class WithMetadata:
         self._columns = {
             name: typed([cells[row] for row in order]) for name, cells in rows.columns.items() if name != id_column
         }
+        if odd := [name for name, values in wide.items() if len(values) != len(order) + left]:
+            raise DataError(f"{odd[0]!r} has {len(wide[odd[0]])} rows, and {id_column!r} has {len(order) + left}")
+        self._columns |= {name: values[order] for name, values in wide.items()}
         extra = f"{left} rows of {rows.name} belong to no sample and are left out"
         self.remarks: tuple[str, ...] = (*getattr(source, "remarks", ()), *([extra] if left else []))
 
@@ -52,6 +60,16 @@ class WithMetadata:
     def fingerprint(self) -> str:
         """Of the source, and of the rows of its samples."""
         return digest([self._source.fingerprint(), self._columns])
+
+
+def _parted(table: Any) -> tuple[dict[str, np.ndarray], Any]:
+    """Arrays with several numbers for each sample, and the rest of the table."""
+    if isinstance(table, str | Path) and Path(table).suffix == ".npz":
+        table = npz_arrays(Path(table))
+    if not isinstance(table, Mapping):
+        return {}, table
+    wide = {str(name): column for name, column in table.items() if isinstance(column, np.ndarray) and column.ndim == 2}
+    return wide, {name: column for name, column in table.items() if str(name) not in wide}
 
 
 def _joined(table: Table, id_column: str, source: Source) -> tuple[list[int], int]:

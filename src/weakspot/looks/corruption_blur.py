@@ -12,6 +12,10 @@ from weakspot.core.stateless_random import device_words, further_keys, uniform
 
 _TINY = 1e-9
 """Weights below this are left out."""
+_AT_ONCE = 1 << 18
+"""Values that are worked on at a time where that keeps them in a processor's cache."""
+_SMALL = 64
+"""Images up to this size are enlarged by products of matrices."""
 _CUTOFF = 4
 """A bell is cut off at so many standard deviations."""
 
@@ -42,15 +46,42 @@ def disc(radius: float, softness: float) -> np.ndarray:
 
 
 def weighted_windows(framed: Tensor, weights: np.ndarray, size: tuple[int, ...] | torch.Size) -> Tensor:
-    """Σ w(i, j) x(· + i, · + j), image by image so that each stays in the cache; the frame is used up."""
-    height, width = size
-    places = np.argwhere(np.abs(weights) > _TINY)
-    done = framed.new_zeros(*framed.shape[:2], height, width)
-    pairs = [(done, framed)] if framed.device.type != "cpu" else zip(done, framed, strict=True)
-    for out, image in pairs:
-        for row, column in places.tolist():
-            out.add_(image[..., row : row + height, column : column + width], alpha=float(weights[row, column]))
+    """Σ w(i, j) x(· + i, · + j) for weights that are the same upside down; shape (samples, channels, *size).
+
+    A row of weights is a sum of steps, so a row of the result is a sum of differences of running sums: as many terms as
+    the row has steps, few for a disc. Rows i and −i share them.
+    """
+    middle = len(weights) // 2
+    steps = -np.diff(weights, axis=1, prepend=0, append=0)[: middle + 1]
+    running = (np.abs(steps) > _TINY).sum() < (np.abs(weights[: middle + 1]) > _TINY).sum()
+    terms = steps if running else weights[: middle + 1]
+    done = framed.new_empty(*framed.shape[:2], *size)
+    for out, piece in zip(*(part.split(_some(framed)) for part in (done, framed)), strict=True):
+        summed = F.pad(piece.cumsum(3), (1, 0)) if running else piece
+        out.copy_(_mirrored_rows(summed, terms, size))
     return done
+
+
+def _some(images: Tensor) -> int:
+    """So many images at once stay in the cache of a processor."""
+    return len(images) if images.device.type != "cpu" else max(1, _AT_ONCE // max(1, images[0].numel()))
+
+
+def _mirrored_rows(values: Tensor, terms: np.ndarray, size: tuple[int, ...] | torch.Size) -> Tensor:
+    """Σ terms(i, j) (values(· + i, · + j) + values(· + last − i, · + j)); the last row of the terms stands alone."""
+    height, width = size
+    total = values.new_zeros(*values.shape[:2], height, width)
+    last = 2 * (len(terms) - 1)
+    for row, own in enumerate(terms):
+        columns = np.flatnonzero(np.abs(own) > _TINY).tolist()
+        if not columns:
+            continue
+        rows = values[:, :, row : row + height]
+        if last - row != row:
+            rows = rows + values[:, :, last - row : last - row + height]
+        for column in columns:
+            total.add_(rows[..., column : column + width], alpha=float(own[column]))
+    return total
 
 
 def mirrored(images: Tensor, reach: int, dim: int) -> Tensor:
@@ -172,10 +203,28 @@ def smeared(images: Tensor, degrees: np.ndarray, radius: int, sigma: float) -> T
 def zoom_blur(images: Tensor, keys: np.ndarray, most: float, step: float) -> Tensor:
     """The mean of the image and of what zooming in up to `most` shows of it."""
     zooms = np.arange(1, most, step)
+    if max(images.shape[-2:]) <= _SMALL:
+        return _zoomed_by_matrices(images, (1.0, *zooms.tolist())).div_(len(zooms) + 1)
     total = images.clone()
     for zoom in zooms.tolist():
         total += zoomed(images, zoom)
     return total.div_(len(zooms) + 1)
+
+
+def _zoomed_by_matrices(images: Tensor, zooms: tuple[float, ...]) -> Tensor:
+    """Σ over the zooms of D(zoom) · image · Aᵀ(zoom), D downwards and A across; all zooms in two products per plane."""
+    (height, width), planes = images.shape[-2:], images.flatten(0, 1)
+    down, across = (_zooming(side, zooms).to(images) for side in (height, width))
+    enlarged_down = torch.bmm(down.flatten(0, 1).expand(len(planes), -1, -1), planes)
+    beside = enlarged_down.view(-1, len(zooms), height, width).transpose(1, 2).flatten(2)
+    return torch.bmm(beside, across.transpose(1, 2).flatten(0, 1).expand(len(planes), -1, -1)).view_as(images)
+
+
+@lru_cache(maxsize=32)
+def _zooming(side: int, zooms: tuple[float, ...]) -> Tensor:
+    """What `zoomed` does along one side, as a matrix for each zoom; shape (zooms, side, side)."""
+    plane = torch.eye(side, dtype=torch.float64).unsqueeze(1)  # one image per pixel that is lit, a single row high
+    return torch.stack([zoomed(plane.unsqueeze(2).expand(-1, -1, side, -1), zoom)[:, 0, 0].T for zoom in zooms])
 
 
 def zoomed(images: Tensor, zoom: float) -> Tensor:

@@ -29,21 +29,20 @@ def elastic_transform(images: Tensor, keys: np.ndarray, *strength: float) -> Ten
     """
     height, width = images.shape[-2:]
     if len(strength) == 1:
-        moved = [0.005 * height * smooth_noise(keys, images, axis, (0.01 * height, 0.01 * width)) for axis in (0, 1)]
-        return resampled(images, torch.cat(moved, 1) * strength[0])
+        moves = smooth_noise(keys, images, (0.01 * height, 0.01 * width)).mul_(0.005 * height)
+        return resampled(images, moves.mul_(strength[0]))
     alpha, sigma, corners = (part * min(height, width) for part in strength)
     images = affine(images, keys, corners)
     if not alpha:
         return images
-    moved = [smooth_noise(keys, images, axis, (sigma, sigma)) for axis in (0, 1)]
-    return resampled(images, torch.cat(moved, 1) * alpha)
+    return resampled(images, smooth_noise(keys, images, (sigma, sigma)).mul_(alpha))
 
 
-def smooth_noise(keys: np.ndarray, like: Tensor, axis: int, sigmas: tuple[float, float]) -> Tensor:
-    """Numbers uniform in −1 to 1, blurred by a bell that is cut off at 3 σ; shape (samples, 1, height, width)."""
+def smooth_noise(keys: np.ndarray, like: Tensor, sigmas: tuple[float, float]) -> Tensor:
+    """Numbers uniform in −1 to 1, blurred by a bell that is cut off at 3 σ; shape (samples, 2, height, width)."""
     size = like.shape[-2:]
-    drawn = unit_pairs(further_keys(keys, _MOVES), math.prod(size), like.device)[axis]
-    noise = drawn.mul_(2).sub_(1).to(like.dtype).view(-1, 1, *size)
+    drawn = torch.stack(unit_pairs(further_keys(keys, _MOVES), math.prod(size), like.device), 1)
+    noise = drawn.mul_(2).sub_(1).to(like.dtype).view(-1, 2, *size)
     if sigmas[0] == sigmas[1]:
         return bell_blur(noise, sigmas[0], cutoff=3, half_mirror=True)
     down = bell_blur(noise, sigmas[0], cutoff=3, half_mirror=True, dims=(2,))

@@ -12,6 +12,8 @@ from weakspot.core.stateless_random import device_words, further_keys, standard_
 _LEVELS = 255
 _REST, _TABLE = 0, 1
 """Places in the draw."""
+_DIGITS = 12
+"""Binary digits of a chance that tell most counts."""
 _TAIL = 1e-15
 """Counts rarer than this are not drawn."""
 
@@ -38,21 +40,34 @@ def shot_noise(images: Tensor, keys: np.ndarray, photons: float) -> Tensor:
 
 
 def _tabled(level: Tensor, keys: np.ndarray, photons: float) -> Tensor:
-    """Poisson(level / 255 · photons), by searching one table that is sorted over all levels."""
-    table, columns = _cumulated(photons, level.device)
+    """Poisson(level / 255 · photons) by the inverse of its cumulated probabilities.
+
+    The first digits of the chance tell most counts; the others are searched in one table, sorted over all levels.
+    """
+    table, columns, guide = _cumulated(photons, level.device)
     words = device_words(keys, level[0].numel(), level.device).view_as(level)
-    chance = ((words >> 11) & ((1 << 53) - 1)).double() * 2.0**-53
-    return torch.searchsorted(table, level + chance, right=True) - level * columns
+    counts = guide[(level << _DIGITS) | ((words >> (64 - _DIGITS)) & ((1 << _DIGITS) - 1))].long()
+    unsure = (counts < 0).nonzero(as_tuple=True)
+    chance = ((words[unsure] >> 11) & ((1 << 53) - 1)).double() * 2.0**-53
+    counts[unsure] = torch.searchsorted(table, level[unsure] + chance, right=True) - level[unsure] * columns
+    return counts
 
 
 @lru_cache(maxsize=16)
-def _cumulated(photons: float, device: torch.device) -> tuple[Tensor, int]:
-    """level + P(N ≤ n) for every level and n, flat, and how many n there are."""
+def _cumulated(photons: float, device: torch.device) -> tuple[Tensor, int, Tensor]:
+    """level + P(N ≤ n) for every level and n, flat; how many n there are; the count where the first digits tell it.
+
+    The last has an entry for every level and first digits, −1 where more than one count begins with them.
+    """
     columns = int(poisson.isf(_TAIL, photons)) + 1
     levels = np.arange(_LEVELS + 1)[:, None]
     cumulated = np.minimum(poisson.cdf(np.arange(columns), levels * (photons / _LEVELS)), 1.0)
     cumulated[:, -1] = 1.0
-    return torch.from_numpy((levels + cumulated).ravel()).to(device), columns
+    table = (levels + cumulated).ravel()
+    ends = levels + np.arange((1 << _DIGITS) + 1) / (1 << _DIGITS)
+    found = np.searchsorted(table, ends, side="right") - levels * columns
+    guide = np.where(found[:, :-1] == found[:, 1:], found[:, :-1], -1).astype(np.int16)
+    return torch.from_numpy(table).to(device), columns, torch.from_numpy(guide.ravel()).to(device)
 
 
 def _counted(expected: Tensor, keys: np.ndarray, most: float) -> Tensor:

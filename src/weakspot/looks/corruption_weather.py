@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from weakspot.core.stateless_random import further_keys, standard_normal, uniform, unit_pairs
+from weakspot.core.stateless_random import further_keys, standard_normal, uniform, unit_numbers
 from weakspot.looks.corruption_blur import enlarged, smeared
 
 _GREY = (0.299, 0.587, 0.114)
@@ -111,7 +111,7 @@ def _mean(*points: Tensor) -> Tensor:
 
 
 def _noise(keys: np.ndarray, like: Tensor, level: int, wibble: float) -> Tensor:
-    drawn = unit_pairs(further_keys(keys, level), like[0].numel(), like.device)[0]
+    drawn = unit_numbers(further_keys(keys, level), like[0].numel(), like.device)
     return drawn.view_as(like).mul_(2).sub_(1).mul_(wibble * wibble)
 
 

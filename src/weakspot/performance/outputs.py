@@ -23,7 +23,7 @@ _BY_CLASS, _BY_CONFUSION, _BINS = ("classes",), ("confusions",), ("bins",)
 _SUMMARY = optional(
     {
         "accuracy": share("share of the inputs predicted correctly", better="higher", mean_of="correct"),
-        "errors": count("inputs predicted incorrectly", better="lower"),
+        "errors": count("inputs predicted incorrectly", better="lower", counts="not correct"),
         "most_frequent": share("share of the inputs of the most frequent class: what always answering it would get"),
         "class_mean": share("mean over the classes of the share of their inputs predicted correctly", better="higher"),
         "worst_class": text("class that is most surely predicted badly: whose interval ends lowest"),

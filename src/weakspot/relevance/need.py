@@ -3,13 +3,12 @@
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.layers import Point
-from weakspot.core.needs import Attribution, RelevanceRequest
+from weakspot.core.needs import Attributed, Attribution, RelevanceRequest
 from weakspot.core.tasks import Task
-from weakspot.relevance.composites import epsilon_plus
+from weakspot.relevance.composites import Composite, epsilon_plus
 from weakspot.relevance.propagation import Method, propagation
 from weakspot.relevance.starts import Output, Start, Winner
 
@@ -25,7 +24,7 @@ class LayerRelevance(Attribution):
     method: Method = field(default_factory=epsilon_plus)
     start: Start | None = None
 
-    def attribute(self, request: RelevanceRequest) -> tuple[Tensor, list[Tensor]]:
+    def attribute(self, request: RelevanceRequest) -> Attributed:
         """One forward pass under observation, and one backward pass as far as the layers."""
         start = self.start or default_start(request.task)
         layers = [_asked(point) for point in request.points]
@@ -33,7 +32,8 @@ class LayerRelevance(Attribution):
         with torch.enable_grad(), watched as trace:
             outputs = request.forward(trace.watch(request.inputs))
         relevance = trace.relevance(outputs, start=start, rows=request.rows, to_inputs=False)
-        return relevance.outputs, [relevance.layers[_caught(point)] for point in request.points]
+        maps = [relevance.layers[_caught(point)] for point in request.points]
+        return Attributed(relevance.outputs, maps, relevance.start if isinstance(self.method, Composite) else None)
 
 
 def default_start(task: Task) -> Start:

@@ -9,6 +9,7 @@ import torch
 from weakspot.core.digest import digest
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.observation import Batch
+from weakspot.core.outputs import UNUSABLE
 from weakspot.core.source import Source, Subset, groups_of
 from weakspot.core.stateless_random import draw_keys
 from weakspot.core.tasks import Task
@@ -82,7 +83,7 @@ def _whole_groups(names: np.ndarray, count: int) -> int:
 def targets_of(
     table: "pa.Table", *, task: Task = "classification", classes: Sequence[str] | None = None
 ) -> dict[str, Target]:
-    """The targets in a table with the columns `id` and `label`, without the rows that have no label.
+    """The targets in a table with the columns `id` and `label`, without rows of no label or of "unusable".
 
     A class is its name or its number; labels present are names with ";" between them; numbers are numbers, several of
     them with a space or ";" between them.
@@ -94,7 +95,8 @@ def targets_of(
     if not {"id", "label"} <= set(table.column_names):
         raise DataError(f"expected the columns id and label, got {', '.join(table.column_names)}")
     pairs = zip(table["id"].to_pylist(), table["label"].to_pylist(), strict=True)
-    return {name: _target(name, label, task, classes) for name, label in pairs if label not in (None, "")}
+    none = {None, "", UNUSABLE} - set(classes or ())
+    return {name: _target(name, label, task, classes) for name, label in pairs if label not in none}
 
 
 def _target(name: str, label: Any, task: Task, classes: Sequence[str] | None) -> Target:

@@ -42,7 +42,7 @@ def _number(name: str, finding: Finding) -> SentencePart:
     if name == "finding":
         return SentencePart(label(finding.name).lower(), f"#finding-{finding.name}")
     text = with_interval(finding.summary[name], finding.outputs.number(name).unit)
-    return SentencePart(text, f"#origin-{finding.name}")
+    return SentencePart(text, f"#origin-{finding.name}", name)
 
 
 def _first_number(findings: Sequence[Finding]) -> list[SentencePart]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from weakspot.core.digest import digest_file
-from weakspot.core.finding import TABLE, Finding
+from weakspot.core.finding import TABLE, Finding, Picture
 from weakspot.core.room import WorstFinding
 from weakspot.core.run import MANIFEST, Run
 from weakspot.formatting import counted, label, short, show_estimate
@@ -38,12 +38,16 @@ _MOST_CLASSES = 12
 
 @dataclass(frozen=True)
 class _Context:
-    """What a Finding's section needs to know of the rest of the Run."""
+    """What a Finding's section needs to know of the rest of the Run.
+
+    pictures: by Finding, those that rooms make of several Findings.
+    """
 
     manifest: Mapping[str, Any]
     names: Mapping[str, str]
     used_by: Mapping[str, list[str]]
     provenance: Mapping[str, Mapping[str, Any]]
+    pictures: Mapping[str, list[tuple[str, Picture]]]
 
 
 def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
@@ -53,7 +57,9 @@ def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
     names = {digest: name for name, digest in manifest["findings"].items()}
     sources = {finding.name: built_from(finding, names) for finding in findings}
     used_by = {name: [user for user, needed in sources.items() if name in needed] for name in sources}
-    context = _Context(manifest, names, used_by, {finding.name: finding.provenance for finding in findings})
+    made = [room.pictures(findings) for room in rooms().values()]
+    pictures = {name: shown for of_room in made for name, shown in of_room.items()}
+    context = _Context(manifest, names, used_by, {finding.name: finding.provenance for finding in findings}, pictures)
     groundwork = {name for name, users in used_by.items() if users and name not in manifest.get("asked", [])}
     shown = [finding for finding in findings if finding.name not in groundwork]
     answering = [finding for finding in shown if not _warnings(finding.provenance, manifest)]
@@ -68,7 +74,7 @@ def build_page(run: Run, verdict: ShownVerdict | None = None) -> ReportPage:
         answers=answers,
         not_asked=[question for room, question in QUESTIONS.items() if room not in ever],
         outdated=[QUESTIONS[room] for room in ever if room not in asked],
-        worst=[_card(one) for one in worst(answering, task=manifest["subject"].get("task") or "")],
+        worst=[_card(one, pictures) for one in worst(answering, task=manifest["subject"].get("task") or "")],
         steps=next_steps(answering),
         rooms=_rooms(sections),
         findings=len(findings),
@@ -118,7 +124,10 @@ def build_section(finding: Finding, context: _Context) -> FindingSection:
         warnings=_warnings(finding.provenance, context.manifest),
         summary=[show_estimate(name, one, finding.outputs.number(name)) for name, one in finding.summary.items()],
         figures=figures(finding, list(map(str, context.manifest["subject"].get("classes") or []))),
-        pictures=[show_picture(name, picture) for name, picture in finding.media.items()],
+        pictures=[
+            show_picture(name, picture)
+            for name, picture in [*finding.media.items(), *context.pictures.get(finding.name, [])]
+        ],
         table=None if finding.table is None else show_table(finding.table, finding.outputs),
         table_file=f"findings/{finding.name}/{TABLE}",
         origins=origins(finding, context.names),
@@ -126,8 +135,10 @@ def build_section(finding: Finding, context: _Context) -> FindingSection:
     )
 
 
-def _card(one: WorstFinding) -> WorstCard:
-    return WorstCard(one.title, one.text, one.finding, [show_picture(name, picture) for name, picture in one.pictures])
+def _card(one: WorstFinding, made: Mapping[str, list[tuple[str, Picture]]]) -> WorstCard:
+    """With the pictures that it brings, else with the first two that were made for its Finding."""
+    shown = one.pictures or made.get(one.finding, [])[:2]
+    return WorstCard(one.title, one.text, one.finding, [show_picture(name, picture) for name, picture in shown])
 
 
 def _caution(room: str) -> str:

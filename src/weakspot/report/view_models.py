@@ -4,40 +4,63 @@ import base64
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
+from weakspot.core.errors import BadSample
 from weakspot.core.finding import Picture
 from weakspot.core.room import NextStep
+from weakspot.data.images import decode
 from weakspot.formatting import ShownEstimate
 from weakspot.report.drawings import DrawnFigure
 from weakspot.report.provenance import ProvenanceLine
 from weakspot.report.tables import ShownTable
 
 _LEAST_HEIGHT = 72
+_BLACK, _DARK = 0.07, 0.16
+"""Where a picture counts as near-black, and as dark: the median of its brightest channel, from 0 to 1."""
 _HEADER = 24
 """Bytes of a PNG up to and with its width and height."""
 
 
 @dataclass(frozen=True)
 class SentencePart:
-    """A piece of a sentence; a number leads to how it was computed."""
+    """A piece of a sentence; a number, whose name is given, leads to how it was computed."""
 
     text: str
     link: str = ""
+    number: str = ""
 
 
 @dataclass(frozen=True)
 class ShownPicture:
-    """A picture that carries its own bytes; `size` is width and height in pixels of the page, where it is known."""
+    """A picture that carries its own bytes.
+
+    size: width and height in pixels of the page, where it is known.
+    light: "brighter" or "brightest" where it is too dark to be judged as it is; the page shows it so.
+    """
 
     name: str
     source: str
     caption: str
     size: tuple[int, int] | None
+    light: str = ""
 
 
 def show_picture(name: str, picture: Picture) -> ShownPicture:
     """A picture for the page; a tiny one is drawn several times its size, so that its pixels can be seen."""
     source = "data:image/png;base64," + base64.b64encode(picture.png).decode()
-    return ShownPicture(name, source, picture.caption, _size(picture.png))
+    return ShownPicture(name, source, picture.caption, _size(picture.png), _light(picture.png))
+
+
+def _light(png: bytes) -> str:
+    """How much brighter a picture must be to be judged, by the median of what is not white, as gaps are."""
+    try:
+        pixels = decode(png, sample="a picture").max(axis=0)
+    except BadSample:
+        return ""
+    shown = pixels[pixels < 1]
+    middle = float(np.median(shown)) if shown.size else 1.0
+    return "brightest" if middle < _BLACK else "brighter" if middle < _DARK else ""
 
 
 def _size(png: bytes) -> tuple[int, int] | None:

@@ -42,7 +42,7 @@ from weakspot.robustness.metrics_detection import detection_metrics as detection
 from weakspot.robustness.metrics_features import WeakStrongDifference as WeakStrongDifference
 from weakspot.robustness.metrics_features import centre_distance_ratio as centre_distance_ratio
 from weakspot.robustness.metrics_features import class_centres as class_centres
-from weakspot.robustness.metrics_features import diversity_correlation as diversity_correlation
+from weakspot.robustness.metrics_features import concentration_correlation as concentration_correlation
 from weakspot.robustness.metrics_features import principal_components as principal_components
 from weakspot.robustness.metrics_features import weak_strong_difference as weak_strong_difference
 from weakspot.robustness.metrics_promises import OperatingPoint as OperatingPoint

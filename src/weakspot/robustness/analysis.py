@@ -14,7 +14,7 @@ from weakspot.estimates import interval_estimate, share_of
 from weakspot.robustness.finding_outputs import COMPARED_NEIGHBOURS
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_features import (
-    diversity_correlation,
+    concentration_correlation,
     quartiles_of_counts,
     weak_strong_difference,
 )
@@ -76,23 +76,23 @@ def distance_estimates(ratio: np.ndarray, weak: np.ndarray) -> dict[str, Estimat
 def correlation_by_queries(
     predictions: np.ndarray, accuracy: np.ndarray
 ) -> tuple[dict[str, Estimate], dict[str, np.ndarray]]:
-    """Spearman's ρ of diversity and neighbour accuracy: as a number for all looks, as arrays by the number of queries.
+    """Spearman's ρ of Simpson's λ and neighbour accuracy: a number for all looks, arrays by the number of queries.
 
     As in the paper's table, only over the inputs whose looks are not all correct: the others would raise it.
     """
     looks = predictions.shape[1] - 1
     imperfect = accuracy < 1
     inputs = int(imperfect.sum())
-    none = {"diversity_correlation": Estimate(None, about="too few inputs with a wrong look, or no differences")}
+    none = {"concentration_correlation": Estimate(None, about="too few inputs with a wrong look, or no differences")}
     if inputs <= 2:
         return none, {}
     queries = [m for m in _QUERIES if m < looks] + [looks]
-    correlation = diversity_correlation(predictions[imperfect], accuracy[imperfect], queries)
+    correlation = concentration_correlation(predictions[imperfect], accuracy[imperfect], queries)
     curve = {"queries": np.array(queries), "correlation": correlation}
     value = float(correlation[-1])
     if np.isnan(value):
         return none, curve
-    return {"diversity_correlation": interval_estimate(value, correlation_interval(value, inputs))}, curve
+    return {"concentration_correlation": interval_estimate(value, correlation_interval(value, inputs))}, curve
 
 
 def class_table(

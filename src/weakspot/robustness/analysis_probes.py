@@ -35,10 +35,10 @@ from weakspot.robustness.quantities import drawn_quantities
 
 
 class WeakPlaces(NeighbourProbe):
-    """Where weak inputs lie in feature space, and how diversity of predictions and neighbour accuracy correlate.
+    """Where weak inputs lie in feature space, and how concentration of predictions and neighbour accuracy correlate.
 
     The distance to the centre of the input's class over that to the nearest other, compared between weak and strong
-    inputs (Mann–Whitney, Cohen's d); Spearman's ρ of diversity and neighbour accuracy, for different numbers of
+    inputs (Mann–Whitney, Cohen's d); Spearman's ρ of Simpson's λ and neighbour accuracy, for different numbers of
     neighbours; the features projected onto two principal components (Zhong et al. 2021).
 
     variation: how neighbours may differ from the input.

@@ -101,7 +101,7 @@ def query_columns(probabilities: np.ndarray) -> dict[str, np.ndarray]:
     columns = {
         "prediction": predictions[:, 0],
         "confidence": probabilities[:, 0].max(1),
-        "diversity": simpson_diversity(predictions),
+        "concentration": simpson_diversity(predictions),
     }
     return columns if predictions.shape[1] == 1 else {**columns, "queries": query_features(probabilities[:, 1:])}
 

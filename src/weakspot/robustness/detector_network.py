@@ -48,6 +48,8 @@ class DetectorTraining:
     batch_size: most inputs per step.
     weak_emphasis: how much more often weaker inputs are drawn, 0 for all alike; see `selection_weights`.
     weak_if: what of an input exactly at the threshold, as in `weak_inputs`.
+    own_decision: whether inputs are flagged where the networks themselves say "weak", as in the paper, so that the
+        emphasis moves precision against recall; otherwise at the best F1 on held-out inputs, which undoes it.
     seed: of all random numbers.
     device: where it is trained; the features of all training inputs go there.
     """
@@ -61,6 +63,7 @@ class DetectorTraining:
     batch_size: int = 512
     weak_emphasis: int = 0
     weak_if: LowIf = "below"
+    own_decision: bool = False
     seed: int = 0
     device: str = "cpu"
 
@@ -195,11 +198,14 @@ def fit_network(
         outputs = _forward(standardised.expand(training.folds, *standardised.shape), weights, biases)[..., 0]
     held_out = outputs.numpy()[fold, np.arange(len(fold))].astype(np.float64)
     calibration = platt_scaling(held_out, weak)
-    if calibration[0] < 0:  # nothing was learnt that holds: one probability for all inputs rather than the opposite
+    learnt = calibration[0] > 0
+    if not learnt:  # nothing that holds: one probability for all inputs rather than the opposite
         calibration = platt_scaling(np.zeros(len(weak)), weak)
     probability = logistic(held_out * calibration[0] + calibration[1])
+    own = training.own_decision and learnt  # an output of 0, before it is calibrated
+    flagged_from = float(logistic(calibration[1])) if own else best_f1_threshold(probability, weak)
     plain = [tuple(part.numpy() for part in parts) for parts in (weights, biases)]
-    network = DetectorNetwork(centre, scale, plain[0], plain[1], calibration, best_f1_threshold(probability, weak))
+    network = DetectorNetwork(centre, scale, plain[0], plain[1], calibration, flagged_from)
     return FittedNetwork(network, probability)
 
 

@@ -4,6 +4,7 @@ from weakspot.core.figures import Bars, ReliabilityCurve
 from weakspot.core.outputs import (
     Advice,
     ArraySpec,
+    Better,
     Headline,
     Outputs,
     ValueSpec,
@@ -36,6 +37,7 @@ _METRICS = {
     "f1": "F1",
     "precision": "precision",
     "recall": "recall",
+    "false_alarms": "false alarms, the share of the strong inputs that are flagged",
     "average_precision": "average precision",
     "auroc": "AUROC",
 }
@@ -69,7 +71,8 @@ def _detection_columns() -> dict[str, ValueSpec]:
         "flagged_share": share("share of the inputs that it flags as weak"),
     }
     for name, words in _METRICS.items():
-        columns |= {name: number(words, better="higher"), **interval(f"the interval of {words}", name)}
+        better: Better = "lower" if name == "false_alarms" else "higher"
+        columns |= {name: number(words, better=better), **interval(f"the interval of {words}", name)}
     columns |= {
         "brier": number("Brier score of its probabilities", better="lower"),
         "calibration_error": number("expected calibration error of its probabilities", better="lower"),
@@ -110,7 +113,7 @@ WEAK_DETECTOR = Outputs(
         "*_biases_*": ArraySpec("biases of a layer of the networks", ("folds", "one", "units out"), optional=True),
         "*_calibration": ArraySpec("slope and offset of Platt scaling, and the threshold", ("values",), optional=True),
         "*_threshold": ArraySpec("score threshold", optional=True),
-        "diversity_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
+        "concentration_odds": ArraySpec("slope and offset from −λ to the log-odds of being weak", ("values",), True),
         "mean_squared_error": ArraySpec("mean squared error of the training inputs", optional=True),
         "input_shape": ArraySpec("shape of one input", ("axes",), optional=True),
         **_RELIABILITY,
@@ -140,7 +143,7 @@ WEAK_INPUTS = Outputs(
             for name, words in DETECTORS.items()
             if name != "black_box"
         },
-        "diversity": number("Simpson's λ of the predictions for the queries; 1 where all agree", optional=True),
+        "concentration": number("Simpson's λ of the predictions for the queries; 1 where all agree", optional=True),
         "confidence": share("highest probability that the model gives to a class", optional=True),
     },
     headlines=[Headline("A detector, without labels, flags {flagged_share} of the inputs as weak.", rank=3)],

@@ -34,6 +34,7 @@ from weakspot.robustness.detector_network import DetectorTraining, NothingToLear
 from weakspot.robustness.detector_outputs import DETECTOR_EVALUATION, METHODS, WEAK_DETECTOR, WEAK_INPUTS
 from weakspot.robustness.detectors import (
     Detector,
+    FittedDetectors,
     fit_detectors,
     reliability_arrays,
     scalar_columns,
@@ -41,6 +42,7 @@ from weakspot.robustness.detectors import (
 )
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_detection import BY_GROUP, metrics_summary, metrics_table
+from weakspot.robustness.metrics_promises import OperatingPoint
 from weakspot.robustness.score_thresholds import RULES
 from weakspot.statistics.thresholds import LowIf, check_threshold
 
@@ -62,6 +64,10 @@ class WeakDetector(Probe):
     sample: how many training inputs to learn from, drawn by their ids; none for all.
     rule: the score threshold of λ: "quantile", by the share of weak training inputs; "f1", the best F1 on them;
         "paper", the highest λ of a weak one, which mostly flags every input and then warns.
+    aim: what the detectors' score thresholds are chosen by on held-out training inputs: "f1", the best F1; "network",
+        where the network itself says "weak", as in the paper; or "recall", "precision" or "false_alarms" with their
+        `value`. None for "network" with a weak_emphasis, whose dial any other choice undoes, else for "f1".
+    value: of the recall (of the weak inputs), precision, or false alarms (of the strong ones), from 0 to 1.
     weak_emphasis: m of the selection weight (1 + (1 − n)^m·100^m)/(1 + 100^m): 0 draws all training inputs alike.
     tolerance: for a regression, how many times the mean squared error still counts as correct.
     hidden: units of the hidden layers.
@@ -85,6 +91,8 @@ class WeakDetector(Probe):
     layers: Layers | None = "penultimate"
     sample: int | None = 10_000
     rule: Literal["quantile", "f1", "paper"] = "quantile"
+    aim: Literal["f1", "network", "recall", "precision", "false_alarms"] | None = None
+    value: float | None = None
     weak_emphasis: int = 0
     tolerance: float = 3.0
     hidden: tuple[int, ...] = (256, 128)
@@ -108,7 +116,21 @@ class WeakDetector(Probe):
             raise ConfigError(f"rule {self.rule!r} is not known: choose one of {', '.join(RULES)}")
         if self.sample is not None and self.sample < 2 * self.folds:
             raise ConfigError(f"a sample of {self.sample} cannot be cut into {self.folds} folds: give more")
+        if (self.value is None) != (self.aim in (None, "f1", "network")):
+            raise ConfigError(
+                f"aim is {self.aim!r} and value {self.value}: recall, precision and false_alarms need a value, such as "
+                "0.95, and nothing else takes one"
+            )
+        self._point  # noqa: B018 - refuses what it cannot do
         self._training  # noqa: B018 - refuses what it cannot do
+
+    @cached_property
+    def _point(self) -> OperatingPoint | None:
+        """What all thresholds are chosen by, if not each by its own rule."""
+        match self.aim:
+            case "recall" | "precision" | "false_alarms" if self.value is not None:
+                return OperatingPoint(self.aim, self.value)
+        return None
 
     @cached_property
     def _training(self) -> DetectorTraining:
@@ -118,6 +140,7 @@ class WeakDetector(Probe):
             folds=self.folds,
             weak_emphasis=self.weak_emphasis,
             weak_if=self.weak_if,
+            own_decision=self.aim == "network" or (self.aim is None and self.weak_emphasis > 0),
             seed=self.seed,
             device=self.device,
         )
@@ -168,16 +191,26 @@ class WeakDetector(Probe):
         errors = {"mean_squared_error": np.array(error)} if self.setting.task == "regression" else {}
         errors["input_shape"] = columns["shape"][0]
         try:
-            fitted = fit_detectors(
-                columns, correct, self.threshold, self.queries, self._training, rule=self.rule, groups=groups
-            )
+            fitted = self._fitted(columns, correct, groups)
         except NothingToLearnError as nothing:
             return self.finding(summary={**weak_share, **no_detector(str(nothing)), **inputs}, arrays=errors)
-        held_out = fitted.held_out(columns)
+        held_out = fitted.held_out(columns, weak)
         return self.finding(
             summary={**weak_share, **metrics_summary(held_out, weak, groups), **inputs},
             table=metrics_table(held_out, weak, groups),
             arrays={**fitted.arrays(), **errors, **reliability_arrays(held_out, weak)},
+        )
+
+    def _fitted(self, columns: Mapping[str, np.ndarray], correct: np.ndarray, groups: Any) -> FittedDetectors:
+        return fit_detectors(
+            columns,
+            correct,
+            self.threshold,
+            self.queries,
+            self._training,
+            rule=self.rule,
+            point=self._point,
+            groups=groups,
         )
 
 

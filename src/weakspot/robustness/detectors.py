@@ -1,7 +1,7 @@
 """Trains all detectors of weak inputs (the network: `detector_network.py`) and applies them (Zhong et al. 2021)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,7 +19,8 @@ from weakspot.robustness.detector_network import (
 )
 from weakspot.robustness.metrics import Bools, weak_inputs
 from weakspot.robustness.metrics_detection import MethodOutput, baselines
-from weakspot.robustness.score_thresholds import RULES, best_f1_threshold
+from weakspot.robustness.metrics_promises import OperatingPoint
+from weakspot.robustness.score_thresholds import NO_LEVELS, RULES, best_f1_threshold, chosen_threshold
 from weakspot.statistics.calibration import logistic, platt_scaling, reliability
 
 NETWORKS = ("white_box", "queries", "together")
@@ -36,27 +37,35 @@ class FittedDetectors:
 
     networks: by their names.
     thresholds: score thresholds of −λ ("black_box") and of −(highest probability) ("max_softmax").
-    diversity_odds: slope and offset from −λ to the log-odds of being weak.
+    concentration_odds: slope and offset from −λ to the log-odds of being weak.
+    point: what all thresholds were chosen by, if not each by its own rule.
     """
 
     networks: Mapping[str, FittedNetwork]
     thresholds: Mapping[str, float]
-    diversity_odds: np.ndarray | None = None
+    concentration_odds: np.ndarray | None = None
+    point: OperatingPoint | None = None
 
-    def held_out(self, columns: Columns) -> list[MethodOutput]:
-        """What each detector says of training inputs that it was not trained on."""
+    def held_out(self, columns: Columns, weak: Bools) -> list[MethodOutput]:
+        """What each detector says of training inputs that it was not trained on.
+
+        With an operating point, the threshold for each fold is chosen on the others.
+        """
         outputs = [
             MethodOutput(name, fitted.held_out, fitted.held_out >= fitted.network.threshold, probability=True)
             for name, fitted in self.networks.items()
         ]
-        return [*outputs, *threshold_outputs(columns, self.thresholds)]
+        outputs += threshold_outputs(columns, self.thresholds)
+        if self.point is None:
+            return outputs
+        return [replace(one, flagged=self.point.held_out(one.score, weak, NO_LEVELS)) for one in outputs]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays, for a Finding."""
         networks = {
             key: values for name, fitted in self.networks.items() for key, values in fitted.network.arrays(name).items()
         }
-        odds = {} if self.diversity_odds is None else {"diversity_odds": self.diversity_odds}
+        odds = {} if self.concentration_odds is None else {"concentration_odds": self.concentration_odds}
         thresholds = {f"{name}_threshold": np.array(value) for name, value in self.thresholds.items()}
         return {**networks, **thresholds, **odds}
 
@@ -69,13 +78,16 @@ def fit_detectors(
     training: DetectorTraining,
     *,
     rule: str = "quantile",
+    point: OperatingPoint | None = None,
     groups: np.ndarray | None = None,
 ) -> FittedDetectors:
     """Train all detectors that the columns allow.
 
-    columns: "features" (inputs, neurons), "queries" (inputs, width), "diversity", "confidence" (inputs,).
+    columns: "features" (inputs, neurons), "queries" (inputs, width), "concentration", "confidence" (inputs,).
     correct: which looks are correct, (inputs, looks + 1), the original first. DeepRobust-W learns from all looks, the
         others from those that are no queries.
+    point: what the thresholds of all detectors are chosen by, on held-out inputs and by the looks that are no queries;
+        without it, those of the networks as `training` says, of λ by `rule`.
     groups: what each input belongs to, where some belong together: none is in two folds.
     """
     if len(correct) < 2 * training.folds:
@@ -91,11 +103,18 @@ def fit_detectors(
     weak = weak_inputs(fresh, threshold, training.weak_if)
     thresholds, odds = {}, None
     if "confidence" in columns:
-        thresholds["max_softmax"] = best_f1_threshold(-columns["confidence"], weak)
-    if queries and "diversity" in columns:
-        thresholds["black_box"] = RULES[rule](-columns["diversity"], weak)
-        odds = platt_scaling(-columns["diversity"], weak)
-    return FittedDetectors(networks, thresholds, odds)
+        thresholds["max_softmax"] = chosen_threshold(-columns["confidence"], weak, best_f1_threshold, point)
+    if queries and "concentration" in columns:
+        thresholds["black_box"] = chosen_threshold(-columns["concentration"], weak, RULES[rule], point)
+        odds = platt_scaling(-columns["concentration"], weak)
+    if point is not None:
+        networks = {name: _at_point(fitted, weak, point) for name, fitted in networks.items()}
+    return FittedDetectors(networks, thresholds, odds, point)
+
+
+def _at_point(fitted: FittedNetwork, weak: Bools, point: OperatingPoint) -> FittedNetwork:
+    threshold = point.threshold(fitted.held_out, weak, NO_LEVELS)
+    return replace(fitted, network=replace(fitted.network, threshold=threshold))
 
 
 def network_features(columns: Columns) -> dict[str, np.ndarray]:
@@ -109,7 +128,7 @@ def network_features(columns: Columns) -> dict[str, np.ndarray]:
 
 def threshold_outputs(columns: Columns, thresholds: Mapping[str, float]) -> list[MethodOutput]:
     """What the methods say that are a threshold of one number."""
-    scored = {"black_box": "diversity", "max_softmax": "confidence"}
+    scored = {"black_box": "concentration", "max_softmax": "confidence"}
     scores = {name: -columns[of] for name, of in scored.items() if name in thresholds and of in columns}
     return [MethodOutput(name, score, score >= thresholds[name]) for name, score in scores.items()]
 
@@ -177,12 +196,12 @@ class Detector:
     @property
     def modes(self) -> list[str]:
         """The detectors that it has for run time."""
-        return [*self.networks, *(["black_box"] if "diversity_odds" in self.finding.arrays else [])]
+        return [*self.networks, *(["black_box"] if "concentration_odds" in self.finding.arrays else [])]
 
     def judge(self, mode: Mode, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
         """The probability that each input is weak, and whether it is flagged; fast for few inputs."""
         if mode == "black_box":
-            score, (slope, offset) = -columns["diversity"], self.finding.arrays["diversity_odds"]
+            score, (slope, offset) = -columns["concentration"], self.finding.arrays["concentration_odds"]
             return logistic(score * slope + offset), score >= self.thresholds["black_box"]
         network = self.networks[mode]
         probability = network.at_once(network_features(columns)[mode])
@@ -207,7 +226,7 @@ class Detector:
 
 def scalar_columns(columns: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
     """The columns with one number per input, in this order."""
-    return {name: np.asarray(columns[name])[order] for name in ("diversity", "confidence") if name in columns}
+    return {name: np.asarray(columns[name])[order] for name in ("concentration", "confidence") if name in columns}
 
 
 def with_baselines(detector: Detector, ids: Sequence[str], columns: Columns, order: np.ndarray) -> list[MethodOutput]:

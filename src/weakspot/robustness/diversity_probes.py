@@ -82,11 +82,11 @@ class NeighbourDiversity(Probe):
             "distinct_predictions": distinct,
             "unanimous": distinct == 1,
         }
-        ranked = np.lexsort((-columns["entropy"], columns["diversity"]))  # equal ones stay in the order of the ids
+        ranked = np.lexsort((-columns["entropy"], columns["concentration"]))  # equal ones stay in the order of the ids
         return self.finding(
             summary={
                 "unanimous_share": share_of(table["unanimous"]),
-                **{name: mean_of(columns[name]) for name in ("consistency", "diversity", "entropy")},
+                **{name: mean_of(columns[name]) for name in ("consistency", "concentration", "entropy")},
                 "looks": Estimate(self.looks + 1),
                 "inputs": Estimate(len(distinct)),
             },

@@ -33,7 +33,7 @@ WEAK_SENTENCE = "{weak_share} of the inputs are weak: their small variations are
 
 _NEIGHBOUR_SUMMARY = {
     "weak_share": share(WEAK_SHARE, better="lower", mean_of="weak"),
-    "fragile": count("weak inputs that are predicted correctly as they are", better="lower"),
+    "fragile": count("weak inputs that are predicted correctly as they are", better="lower", counts="weak, correct"),
     "neighbour_accuracy": share("mean over the inputs", better="higher", mean_of="neighbour_accuracy", optional=True),
     "accuracy": share(
         "share of the inputs that are predicted correctly as they are", better="higher", mean_of="correct"
@@ -49,7 +49,7 @@ _NEIGHBOUR_SUMMARY = {
     "inputs": INPUTS,
 }
 _DISAGREEMENT = {
-    "diversity": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
+    "concentration": number("Simpson's λ of the predictions; 1 where all agree", better="higher"),
     "variation_ratio": share("share of the predictions that differ from the most frequent one", better="lower"),
     "entropy": number("entropy of the predictions; 0 where all agree", better="lower"),
     "consistency": share("share of the neighbours that are predicted as the original is", better="higher"),
@@ -134,7 +134,7 @@ NEIGHBOUR_DIVERSITY = Outputs(
     summary={
         "unanimous_share": share("share of the inputs whose looks are all predicted alike", mean_of="unanimous"),
         "consistency": share("mean over the inputs", better="higher", mean_of="consistency"),
-        "diversity": number("mean over the inputs of Simpson's λ", better="higher", mean_of="diversity"),
+        "concentration": number("mean over the inputs of Simpson's λ", better="higher", mean_of="concentration"),
         "entropy": number("mean over the inputs", better="lower", mean_of="entropy"),
         "looks": count("looks at each input, the original included"),
         "inputs": INPUTS,
@@ -148,7 +148,7 @@ NEIGHBOUR_DIVERSITY = Outputs(
     },
     figures=[
         Histogram(
-            values="table.diversity",
+            values="table.concentration",
             x_label="Simpson's λ of the predictions (1 where all agree)",
             caption="How much the predictions for an input and its variations differ.",
         )
@@ -210,7 +210,7 @@ WEAK_PLACES = Outputs(
         "distance_strong": number("the same distance ratio, mean of the strong inputs", optional=True),
         "distance_effect": number("Cohen's d of the distance ratio between weak and strong inputs; 0.8 is large"),
         "distance_p_value": number("Mann–Whitney test of the same difference", optional=True),
-        "diversity_correlation": number(
+        "concentration_correlation": number(
             "Spearman's ρ of Simpson's λ and neighbour accuracy, over the inputs whose looks are not all correct"
         ),
         "inputs": INPUTS,
@@ -246,7 +246,7 @@ WEAK_PLACES = Outputs(
             x_label="number of neighbours (logarithmic)",
             y_label="Spearman's ρ",
             log_x=True,
-            caption="Correlation of the diversity of predictions with neighbour accuracy, by the number of neighbours.",
+            caption="Correlation of the predictions' Simpson's λ with neighbour accuracy, by the number of neighbours.",
         ),
     ],
 )

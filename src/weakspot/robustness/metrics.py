@@ -52,7 +52,7 @@ def simpson_diversity(predictions: ArrayLike) -> Floats:
     >>> simpson_diversity([[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]).round(2).tolist()  # the examples of Zhong et al. 2021
     [0.52, 0.36]
     """
-    return disagreement(predictions)["diversity"]
+    return disagreement(predictions)["concentration"]
 
 
 def variation_ratio(predictions: ArrayLike) -> Floats:
@@ -78,7 +78,7 @@ def disagreement(predictions: ArrayLike) -> dict[str, Floats]:
     counts, total = prediction_counts(predictions)
     shares = counts / total[:, None]
     return {
-        "diversity": np.asarray((counts.astype(np.float64) ** 2).sum(1) / total**2),
+        "concentration": np.asarray((counts.astype(np.float64) ** 2).sum(1) / total**2),
         "variation_ratio": np.asarray(1 - counts.max(1) / total),
         "entropy": np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(1)) + 0.0,
     }

@@ -26,9 +26,9 @@ from weakspot.statistics.ranking import auroc, average_precision, detection
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-BY_GROUP = ("weak_share", "*_f1", "f1_*", "precision_*", "recall_*", "auroc_*")
+BY_GROUP = ("weak_share", "*_f1", "f1_*", "precision_*", "recall_*", "false_alarms_*", "auroc_*")
 """What these functions take by group."""
-METRICS = ("f1", "precision", "recall", "average_precision", "auroc")
+METRICS = ("f1", "precision", "recall", "false_alarms", "average_precision", "auroc")
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,17 @@ class MethodOutput:
 def detection_metrics(
     output: MethodOutput, weak: Bools, groups: NDArray[np.str_] | None = None
 ) -> dict[str, tuple[float, Interval]]:
-    """F1, precision, recall, average precision and AUROC of one method, each with its interval; NaN where undefined.
+    """F1, precision, recall, false alarms, average precision and AUROC of one method, with intervals; NaN if undefined.
 
-    The intervals of precision and recall are Wilson's, of F1 by way of the share TP/(TP + FP + FN), of average
-    precision Boyd's, of the AUROC Hanley and McNeil's. Where inputs belong together (groups), they are those of the
-    effective numbers of inputs; of average precision there is then none.
+    False alarms are the share of the strong inputs that are flagged. Intervals of precision, recall and false alarms
+    are Wilson's, of F1 by way of the share TP/(TP + FP + FN), of average precision Boyd's, of the AUROC Hanley and
+    McNeil's. Where inputs belong together (groups), they are those of the effective numbers of inputs; of average
+    precision there is then none.
     """
     if groups is not None:
         return _grouped_metrics(output, weak, groups)
     counts, positives = detection(output.flagged, weak), int(weak.sum())
+    negatives = len(weak) - positives
     undefined = Interval(np.asarray(np.nan), np.asarray(np.nan))
     both_kinds = 0 < positives < len(weak)
     ranked = average_precision(output.score, weak)
@@ -67,8 +69,12 @@ def detection_metrics(
         "f1": (counts.f1, f1_interval(counts.true_positives, counts.false_positives, counts.false_negatives)),
         "precision": (counts.precision, wilson_interval(counts.true_positives, counts.reported)),
         "recall": (counts.recall, wilson_interval(counts.true_positives, positives)),
+        "false_alarms": (
+            counts.false_positives / negatives if negatives else np.nan,
+            wilson_interval(counts.false_positives, negatives),
+        ),
         "average_precision": (ranked, average_precision_interval(ranked, positives) if positives else undefined),
-        "auroc": (area, auroc_interval(area, positives, len(weak) - positives) if both_kinds else undefined),
+        "auroc": (area, auroc_interval(area, positives, negatives) if both_kinds else undefined),
     }
 
 
@@ -77,9 +83,11 @@ def _grouped_metrics(output: MethodOutput, weak: Bools, groups: NDArray[np.str_]
     undefined = Interval(np.asarray(np.nan), np.asarray(np.nan))
     values = {name: value for name, (value, _) in detection_metrics(output, weak).items()}
     found, said = weak & output.flagged, output.flagged
-    shares = {"f1": said | weak, "precision": said, "recall": weak}
+    shares = {"f1": (found, said | weak), "precision": (found, said), "recall": (found, weak)}
+    shares["false_alarms"] = (said, ~weak)
     intervals = {
-        name: grouped_share_interval(found[of], groups[of]) if of.any() else undefined for name, of in shares.items()
+        name: grouped_share_interval(hit[of], groups[of]) if of.any() else undefined
+        for name, (hit, of) in shares.items()
     }
     low, high = intervals["f1"]
     intervals["f1"] = Interval(2 * low / (1 + low), 2 * high / (1 + high))

@@ -104,7 +104,7 @@ def weak_strong_difference(values: np.ndarray, weak: Bools) -> WeakStrongDiffere
     return WeakStrongDifference(float(of_weak.mean()), float(of_strong.mean()), effect, float(test.pvalue))
 
 
-def diversity_correlation(predictions: np.ndarray, accuracy: np.ndarray, queries: Sequence[int]) -> Floats:
+def concentration_correlation(predictions: np.ndarray, accuracy: np.ndarray, queries: Sequence[int]) -> Floats:
     """Spearman's ρ of neighbour accuracy with λ over the original and the first m neighbours, for each m in queries.
 
     NaN where one side is constant.

@@ -35,6 +35,8 @@ ROOM_OPTIONS = (
     "guard",
 )
 """Options of the room itself."""
+DETECTOR_AIMS = tuple(name for name in AIMS if name != "risk")
+"""What the operating point of the detectors is chosen by; a risk is promised by the guard alone."""
 _EXAMPLES = {
     "detector": "{sample: 5000, layers: null}",
     "corruptions": "{kinds: [fog, snow], severities: [1, 3, 5]}",
@@ -54,7 +56,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
     corruptions: true, or options of `CommonCorruptions`: errors under the common corruptions, by severity and class.
     attacks: options of `RobustAccuracy`, such as {epsilons: [0.03]}: accuracy under attack.
-    detector: true, or options of `WeakDetector`: train a detector on the training data, evaluate it on the test data.
+    detector: true, or options of `WeakDetector`, such as {recall: 0.95}, by which its thresholds are then
+        chosen: train a detector on the training data, evaluate it on the test data.
     select: {from: SPLIT, budget: N}: list the inputs of a split without labels, such as "pool", that the detector takes
         for the weakest; without a budget all of them.
     guard: {from: SPLIT, false_alarms: 0.05}: fit a guard of single predictions on labelled data, by default
@@ -114,10 +117,7 @@ def _guard_steps(value: Any) -> list[Step]:
     _check_known(options, PredictionGuard, of="guard", beside=("from", "inputs", "time", "alarm_rate", *AIMS))
     split, watched = options.pop("from", PredictionGuard.split), options.pop("inputs", None)
     watching = {name: options.pop(name) for name in ("time", "alarm_rate") if name in options}
-    aims = [name for name in AIMS if name in options]
-    if len(aims) > 1:
-        raise ConfigError(f"guard has {' and '.join(aims)}: its threshold is chosen by one of them")
-    chosen = {"aim": aims[0], "value": options.pop(aims[0])} if aims else {}
+    chosen = _operating_point(options, AIMS, of="guard")
     fitted = Step.of(PredictionGuard, split=split, **chosen, **options)
     asked = [Step(GuardEvaluation, {"training": {}}, "test", {"guard": fitted})]
     if watched is None and watching:
@@ -126,6 +126,14 @@ def _guard_steps(value: Any) -> list[Step]:
         given = complete_options(GuardedInputs, {"training": {}, **watching})
         asked.append(Step(GuardedInputs, given, watched, {"guard": fitted}))
     return asked
+
+
+def _operating_point(options: dict[str, Any], aims: Collection[str], *, of: str) -> dict[str, Any]:
+    """What a threshold is chosen by, taken out of options such as {recall: 0.95}."""
+    named = [name for name in aims if name in options]
+    if len(named) > 1:
+        raise ConfigError(f"{of} has {' and '.join(named)}: its threshold is chosen by one of them")
+    return {"aim": named[0], "value": options.pop(named[0])} if named else {}
 
 
 def _segmentation(options: dict[str, Any]) -> Step:
@@ -149,19 +157,20 @@ def _analysis_steps(accuracy: Step, shared: Mapping[str, Any]) -> list[Step]:
 
 
 def _detector_options(value: Any, shared: Mapping[str, Any], accuracy_options: Mapping[str, Any]) -> dict[str, Any]:
-    options = _options_of("detector", value, WeakDetector)
+    options = _options_of("detector", value, WeakDetector, beside=DETECTOR_AIMS)
+    options |= _operating_point(options, DETECTOR_AIMS, of="detector")
     of_regression = (
         {"tolerance": accuracy_options["tolerance"], "queries": 0} if "tolerance" in accuracy_options else {}
     )
     return {**shared, **of_regression, **options}
 
 
-def _options_of(name: str, value: Any, probe: type[Probe]) -> dict[str, Any]:
+def _options_of(name: str, value: Any, probe: type[Probe], beside: Collection[str] = ()) -> dict[str, Any]:
     """What true, or a mapping of options, asks of a probe."""
     if not isinstance(value, bool | Mapping):
         raise ConfigError(f"{name} is {value!r}: expected true, or options such as {_EXAMPLES[name]}")
     options = dict(value) if isinstance(value, Mapping) else {}
-    _check_known(options, probe, of=name)
+    _check_known(options, probe, of=name, beside=beside)
     return options
 
 

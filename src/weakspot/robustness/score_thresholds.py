@@ -1,13 +1,17 @@
 """From which score on a detector flags an input as weak: rules that use training data only (Zhong et al. 2021)."""
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from weakspot.core.errors import DataError
+from weakspot.robustness.metrics_promises import OperatingPoint
 
 Bools = NDArray[np.bool_]
+NO_LEVELS = np.zeros(0)
+"""Only a promised risk tries levels, and a detector of weak inputs promises none."""
 
 
 def quantile_threshold(scores: ArrayLike, weak: ArrayLike) -> float:
@@ -55,6 +59,21 @@ def best_f1_threshold(scores: ArrayLike, weak: ArrayLike) -> float:
     true_positives = np.cumsum(truth[order])[flagged]
     f1 = 2 * true_positives / (flagged + 1 + truth.sum())
     return float(values[order][flagged[np.argmax(f1)]])
+
+
+def chosen_threshold(
+    scores: NDArray[np.float64],
+    weak: Bools,
+    rule: Callable[[ArrayLike, ArrayLike], float],
+    point: OperatingPoint | None = None,
+) -> float:
+    """The score at an operating point where one is asked for, else by the rule.
+
+    >>> scores, weak = np.arange(40.0), np.arange(40) >= 20
+    >>> chosen_threshold(scores, weak, best_f1_threshold, OperatingPoint("recall", 0.8))
+    23.0
+    """
+    return rule(scores, weak) if point is None else point.threshold(scores, weak, NO_LEVELS)
 
 
 RULES = {"quantile": quantile_threshold, "paper": lowest_weak_threshold, "f1": best_f1_threshold}

@@ -1,6 +1,7 @@
 """Regions of a view of the model, such as its features, that hold unusually many errors: directions with a threshold.
 
-Errors are clustered in the view, and every cluster of the tree is taken for a candidate. Its region holds the inputs,
+Errors are clustered in the view twice: as its principal components are, and with all of them of the same spread, so
+that small differences count as well. Every cluster of both trees is taken for a candidate. Its region holds the inputs,
 wrong or correct, that lie in the direction from the correct inputs to the errors of the cluster (`fisher1936`).
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ DIMENSIONS = 40
 """Principal components of a view that are used."""
 SHRINKAGE = 0.05
 """How much of their mean variance is added to each component's, so that small ones do not decide."""
-SMALLEST, LARGEST = 8, 0.4
+SMALLEST, LARGEST = 8, 0.25
 """Errors of a cluster: at least so many, and at most this share of all errors that are searched."""
 MOST = 2500
 """Of more errors or inputs so many are used, for the tree and for the components."""
@@ -97,7 +99,7 @@ def error_regions(
     spread = np.sqrt(places.var(0) * (1 - SHRINKAGE) + SHRINKAGE * places.var(0).mean())
     middle, usual = places[~own].mean(0), view.values[among & ~wrong].mean(0, dtype=np.float64)
     regions = []
-    for members in _clusters(places[own]):
+    for members in chain(_clusters(places[own]), _clusters(places[own] / spread)):
         towards = places[own][members].mean(0) - middle
         if not towards.any():
             continue

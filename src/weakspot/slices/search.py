@@ -82,7 +82,10 @@ def find_rules(
         own = None if strata is None else strata[left]
         stage = _Stage(conditions, masks[:, left], wrong[left], own, apart, measured)
         rule, worth = stage.best(settings) if conditions else (None, 0.0)
-        region, region_worth = _best_region(areas[:, left], wrong[left], own, settings.smallest)
+        new = 2 * areas[:, left].sum(1) >= areas.sum(
+            1
+        )  # a region that rules before it hold for mostly is none of its own
+        region, region_worth = _best_region(areas[:, left], wrong[left], own, settings.smallest, new)
         if region_worth > worth:
             rule = SliceRule((regions[region],))
         if rule is None:
@@ -98,14 +101,16 @@ def _masks(conditions: Sequence[SliceCondition], columns: Mapping[str, NDArray[A
     return np.array(masks, dtype=bool).reshape(len(conditions), count)
 
 
-def _best_region(masks: Flags, wrong: Flags, strata: NDArray[np.int64] | None, smallest: int) -> tuple[int, float]:
-    """The region that is worth most, and its worth; 0 where no gain exceeds the cost of naming one of them."""
+def _best_region(
+    masks: Flags, wrong: Flags, strata: NDArray[np.int64] | None, smallest: int, new: Flags
+) -> tuple[int, float]:
+    """The new region that is worth most, and its worth; 0 where no gain exceeds the cost of naming one of them."""
     if not len(masks):
         return 0, 0.0
     flags = masks.astype(np.float64)
     size, errors, expected = (flags.sum(1), flags @ wrong, flags @ expected_errors(wrong, strata))
     gain = np.round(likelihood_gain(size, errors, expected, len(wrong), float(wrong.sum())), 9)
-    gain = np.where((size >= smallest) & (len(wrong) - size >= smallest), gain, 0.0)
+    gain = np.where(new & (size >= smallest) & (len(wrong) - size >= smallest), gain, 0.0)
     best = int(gain.argmax())
     return best, max(REGION * (float(gain[best]) - float(np.log(4 * len(masks)))), 0.0)
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from weakspot._version import __version__
 from weakspot.core.run import Run
 from weakspot.rooms import rooms
-from weakspot.viewer import compare, findings, media, overview, pages, pictures, samples
+from weakspot.viewer import behind, compare, findings, media, overview, pages, pictures, samples, settings
 from weakspot.viewer.library import Library
 from weakspot.viewer.responses import ERRORS, add_error_answers
 from weakspot.viewer.security import Guard
@@ -25,6 +25,8 @@ ROUTERS = (
     media.router,
     findings.router,
     compare.router,
+    settings.router,
+    behind.router,
 )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.finding import Finding
 from weakspot.formatting import label
+from weakspot.rooms import named_groups
 from weakspot.viewer.columns import Places
 from weakspot.viewer.library import Library
 from weakspot.viewer.pictures import pictures_of
@@ -188,13 +189,18 @@ def differences(request: Request) -> Response:
     found: dict[str, tuple[Finding, list[Difference]]] = {}
     groups: list[dict[str, Any]] = []
     notes = []
+    named: dict[str, Any] = {}
+    try:
+        named = named_groups(before.names(), before.finding)
+    except WeakspotError as error:
+        notes.append(str(error))
     wanted = {name for run in (before, after) for name in asked(run.manifest())}
     common = [name for name in before.names() if name in after.names() and name in wanted]
     for name in sorted(common, key=lambda name: not name.startswith("performance.")):
         try:
             pair = before.finding(name), after.finding(name)
             found[name] = pair[1], _differences(*pair)
-            changes = None if groups else flips_of(*pair)
+            changes = None if groups else flips_of(*pair, named=named)
             groups += [] if changes is None else [_group(one) for one in changes.groups if one.verdict]
         except WeakspotError as error:
             notes.append(str(error))

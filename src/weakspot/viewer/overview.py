@@ -8,6 +8,8 @@ from fastapi.responses import Response
 from weakspot.core.finding import Finding
 from weakspot.formatting import label, show_estimate, split_label
 from weakspot.report.headlines import answer, by_room
+from weakspot.report.view_models import SentencePart
+from weakspot.viewer.behind import flags_of
 from weakspot.viewer.library import Chosen, Library
 from weakspot.viewer.pages import shown_pages
 from weakspot.viewer.reading import RunReader
@@ -83,13 +85,18 @@ def answers(run: RunReader, heads: dict[str, Finding]) -> list[dict[str, Any]]:
         {
             "room": room,
             "question": answered.question,
-            "sentence": [
-                {"text": part.text, "finding": part.link.partition("-")[2] or None} for part in answered.sentence
-            ],
+            "sentence": [_part(part, heads) for part in answered.sentence],
         }
         for room, of_room in by_room(current).items()
         for answered in [answer(room, of_room)]
     ]
+
+
+def _part(part: SentencePart, heads: dict[str, Finding]) -> dict[str, Any]:
+    """A piece of a sentence, with the Finding of its number, and whether that number is of samples."""
+    finding = part.link.partition("-")[2] or None
+    behind = finding is not None and bool(part.number) and bool(flags_of(heads[finding], part.number))
+    return {"text": part.text, "finding": finding, "behind": f"{finding}/{part.number}" if behind else None}
 
 
 def summarised(run: RunReader, head: Finding) -> dict[str, Any]:
@@ -114,6 +121,7 @@ def _numbers(head: Finding, name: str) -> dict[str, Any]:
         "confidence": finite(estimate.confidence),
         "about": shown.about,
         "label": shown.label,
+        "behind": f"{head.name}/{name}" if flags_of(head, name) else None,
         "shown": shown.value,
         "interval": shown.interval,
     }

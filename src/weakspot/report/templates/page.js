@@ -69,3 +69,19 @@ if (results.length && overview) {
   name();
   overview.append(all);
 }
+
+// Dark pictures are shown brighter, so that they can be judged; one button shows them as they are.
+if (document.querySelector("figure.brighter, figure.brightest") && overview) {
+  const light = document.createElement("button");
+  light.type = "button";
+  light.className = "unfold";
+  const name = () => {
+    light.textContent = document.body.classList.contains("as-they-are") ? "Dark pictures brighter" : "Dark pictures as they are";
+  };
+  light.addEventListener("click", () => {
+    document.body.classList.toggle("as-they-are");
+    name();
+  });
+  name();
+  overview.append(" ", light);
+}

@@ -1,4 +1,4 @@
-// Root causes: clusters of errors with alike heat maps, each as a contact sheet with and without heat.
+// Clusters of errors with alike heat maps, each as a contact sheet with and without heat.
 
 import { address, ask, askBlob } from "./api.js";
 import { Blocks } from "./blocks.js";
@@ -29,11 +29,11 @@ const play = button("Animate", () => animate(!state.values.play), { key: "g", "a
 const title = element("h2", {}, "Clusters");
 const factsOfCluster = element("div", { class: "cluster-facts", tabindex: 0, role: "group", "aria-label": "About the cluster" });
 const samples = element("a", {}, "In the grid of samples ", element("kbd", {}, "s"));
-const legend = element("p", { class: "quiet", hidden: true }, "Heat maps are of the class that was predicted: ",
-  element("span", { class: "hot" }, "red"), " speaks for it, ", element("span", { class: "cold" }, "blue"), " against it.");
+const colours = (of) => [`Heat maps are of ${of}: `, element("span", { class: "hot" }, "red"), " speaks for it, ", element("span", { class: "cold" }, "blue"), " against it."];
+const legend = element("p", { class: "quiet", hidden: true }, colours("the class that was predicted"));
 const moving = element("img", { class: "moving", alt: "The members one after another" });
 
-page().append(element("h1", { class: "unseen" }, "Root causes"), element("div", { class: "surface" }, chooser.node,
+page().append(element("h1", { class: "unseen" }, "Error clusters"), element("div", { class: "surface" }, chooser.node,
   element("section", { class: "main", "aria-label": "The cluster" },
     element("div", { class: "bar" }, title, heat, play, samples), factsOfCluster, legend, element("div", { class: "beside" }, moving, grid.node))));
 
@@ -118,7 +118,7 @@ function draw(cell, index) {
   const drawn = shown.sheets.draw(canvas, index);
   const row = member(index);
   one.textContent = row ? row.kind : "";
-  two.textContent = row ? (index === 0 ? "medoid" : `distance ${number(row.distance)}`) : "";
+  two.textContent = row && index === 0 ? "most typical" : "";
   cell.title = row ? `${row.id}\n${row.kind}` : "";
   cell.dataset.ready = drawn && row ? "1" : "0";
 }
@@ -162,6 +162,7 @@ function enlarge(at) {
     source: (index) => source(index, null),
     heat: about.heat ? (index) => source(index, true) : undefined,
     caption: (index) => captionOf(member(index)),
+    legend: (index) => colours(predicted(member(index)?.kind)),
     moved: (index) => grid.go(index),
     heated: warm,
     closed: () => {
@@ -171,8 +172,11 @@ function enlarge(at) {
   });
 }
 
+/** The class that an error was taken for, of which the heat map is. */
+const predicted = (kind = "") => (kind.split(" → ").length === 2 ? `the predicted class, ${kind.split(" → ")[1]}` : "the class that was predicted");
+
 const captionOf = (one) =>
-  (one ? [element("strong", {}, one.id), ` · ${one.kind} · distance ${number(one.distance)}`] : "");
+  (one ? [element("strong", {}, one.id), ` · ${one.kind} · distance of its heat map from the most typical member ${number(one.distance)}`] : "");
 
 bind([
   ...chooserKeys(chooser, "cluster"),

@@ -1,6 +1,7 @@
 // Small parts that many pages have.
 
 import { element } from "./dom.js";
+import { link } from "./url.js";
 
 /** A button that runs something, with the key that does the same. */
 export const button = (text, run, { key, ...attributes } = {}) =>
@@ -17,7 +18,7 @@ export const facts = (entries) => element("dl", { class: "facts" }, entries.filt
 export function numberTable(caption, summary) {
   const rows = summary.map(([, number]) => element("tr", {},
     element("th", { scope: "row" }, number.label, number.about && element("span", { class: "quiet" }, number.about)),
-    element("td", {}, number.shown, number.interval && element("span", { class: "quiet" }, number.interval))));
+    element("td", {}, number.behind ? element("a", { href: link("samples", { behind: number.behind }), title: "The samples behind this number" }, number.shown) : number.shown, number.interval && element("span", { class: "quiet" }, number.interval))));
   return rows.length ? element("table", {}, element("caption", { class: "unseen" }, caption), element("tbody", {}, rows)) : null;
 }
 

@@ -31,7 +31,7 @@ function choose(hole) {
   detail.scrollTop = 0;
   fill(detail, element("h2", {}, `Hole ${hole.number}`),
     element("p", {}, hole.picture?.caption ?? `No test input reaches the combination of clusters ${hole.combination.join("-")}.`),
-    element("h3", {}, "Training images nearest to it"), nearest(hole));
+    element("h3", {}, "Training images nearest to it, the nearest first"), nearest(hole));
 }
 
 function nearest(hole) {
@@ -39,7 +39,7 @@ function nearest(hole) {
   const source = ({ position }) => (pictures?.width && position !== null ? picture(split, position, pictures.version) : "");
   const open = (at) => zoom({
     count: hole.nearest.length, at, source: (index) => source(hole.nearest[index]),
-    caption: (index) => `${hole.nearest[index].id} · distance ${number(hole.nearest[index].distance)}`,
+    caption: (index) => `${hole.nearest[index].id} · distance of its activations from those of the hole ${number(hole.nearest[index].distance)}`,
   });
   if (!hole.nearest.length) return element("p", { class: "quiet" }, "There are none.");
   const image = (one) => element("img", { src: source(one), alt: "" });
@@ -47,7 +47,7 @@ function nearest(hole) {
     (position === null ? element("span", {}, id) : element("a", { href: link("samples", { split: response.split, sample: position }) }, id));
   return element("ul", { class: "thumbs wide" }, hole.nearest.map((one, index) => element("li", {},
     source(one) && button(image(one), () => open(index), { "aria-label": `Enlarge ${one.id}` }),
-    name(one), element("span", {}, `distance ${number(one.distance)}`))));
+    name(one))));
 }
 
 async function load() {

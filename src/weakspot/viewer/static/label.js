@@ -5,7 +5,9 @@ import { address, ask, send, sendFile } from "./api.js";
 import { Chooser } from "./chooser.js";
 import { announce, complain, element, fill, page } from "./dom.js";
 import { bind } from "./keys.js";
-import { Labels } from "./labels.js";
+import { Labels, meant } from "./labels.js";
+import { OwnKeys } from "./own_keys.js";
+import { picture as pictureOf } from "./pictures.js";
 import { counted, number } from "./text.js";
 import { Undo, undoKeys } from "./undo.js";
 import { link, urlState } from "./url.js";
@@ -13,6 +15,7 @@ import { zoom } from "./zoom.js";
 
 const AROUND = 15; // neighbours that are shown
 const ERRORS = 12; // members of the cluster that are shown
+const UNUSABLE = "unusable"; // the label of an image that shows nothing
 const state = urlState({ image: "", of: "" });
 const undo = new Undo(changed);
 let about; // what a label may be, and where pictures are
@@ -39,6 +42,9 @@ const neighbours = element("ul", { class: "strip-of-images", "aria-label": "Imag
 const errors = element("ul", { class: "strip-of-images small" });
 const ofErrors = element("section", { class: "errors", hidden: true, "aria-label": "Errors of this cluster" },
   element("h2", {}, "Errors of this cluster"), errors);
+const alike = element("ul", { class: "thumbs small" });
+const ofTraining = element("section", { class: "alike", hidden: true, "aria-label": "Training images most alike" },
+  element("h2", {}, "Training images that look most alike"), alike);
 const side = element("div", { class: "side" });
 const all = element("div", { class: "surface labelling", hidden: true }, chooser.node,
   element("section", { class: "at-hand", "aria-label": "Image" }, element("figure", {}, element("div", { class: "stage" }, large), caption), neighbours, ofErrors), side);
@@ -69,7 +75,9 @@ async function load() {
 
 function offerAnswers() {
   panel = new AnswerPanel({ ...about, given: answer, left: () => all.focus() });
-  fill(side, panel.node, element("div", { class: "bar" }, predictionButton, button("Skip", "s", skip), button("No label", "⌫", () => answer(null))), prediction);
+  const own = new OwnKeys({ given: answer, meant: typed });
+  fill(side, panel.node, element("div", { class: "bar" }, ...(about.plan ? [] : [button("Unusable", "x", () => answer(UNUSABLE))]), button("Skip", "s", skip), button("No label", "⌫", () => answer(null)), predictionButton),
+    prediction, ofTraining, own.node);
   bind(panel.bindings);
 }
 
@@ -81,6 +89,13 @@ function showLists() {
   fill(which, about.plan ? "Label in this order, the difficult ones too; you may stop early. Then `weakspot classes label RUN` tells the accuracy on all inputs. " : "", ...others.flat());
 }
 
+/** The label that a text stands for: of classes the first that it may mean. */
+function typed(text) {
+  const wanted = text.trim();
+  if (!wanted || wanted === UNUSABLE || about.task !== "classification") return wanted || undefined;
+  return meant(about.classes, wanted)[0];
+}
+
 /** The picture at hand with what belongs to it. */
 function show() {
   const { id, cluster, distance, label } = labels;
@@ -88,12 +103,24 @@ function show() {
   large.hidden = !about.pictures;
   if (about.pictures) large.src = picture(at);
   large.alt = `Image ${id[at]}`;
-  fill(caption, element("strong", {}, id[at]), about.plan ? " · " : ` · cluster ${cluster[at]} · distance of its heat map from the nearest error of the cluster ${number(distance[at])} · `,
-    element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`));
+  fill(caption, element("strong", {}, id[at]), " · ",
+    element("span", { class: "given" }, label[at] === null ? "no label yet" : `labelled ${label[at]}`), about.plan ? "" : ` · cluster ${cluster[at]}`);
+  caption.title = about.plan ? "" : `Distance of its heat map from that of the nearest error of the cluster: ${number(distance[at])}`;
   fill(prediction);
   panel.show(label[at]);
   showNeighbours();
+  if (about.pictures) showAlike(at).catch(complain);
   if (about.pictures) for (const by of [1, 2, 3, -1]) new Image().src = picture(labels.stepped(at, by));
+}
+
+/** Training images that look like the one at hand, with their labels. */
+async function showAlike(place) {
+  const { nearest } = await ask(`/label/nearest/${place}`);
+  if (place !== at) return;
+  ofTraining.hidden = !nearest;
+  fill(alike, (nearest?.images ?? []).map(({ position, id, label }) => element("li", {},
+    element("a", { href: link("samples", { split: nearest.split, sample: position }), title: id },
+      element("img", { src: pictureOf(nearest.split, position, nearest.pictures.version), alt: id })), element("span", {}, label ?? ""))));
 }
 
 function showNeighbours() {
@@ -243,6 +270,7 @@ bind([
   { keys: ["ArrowUp"], does: "previous cluster", group: "Images", run: () => chooser.step(-1) },
   { keys: ["s", "Space"], does: "skip", group: "Label", run: skip },
   { keys: ["n"], does: "next image without a label", group: "Images", run: goOn },
+  { keys: ["x"], does: "label as unusable: it shows nothing that could be labelled", group: "Label", run: () => void (about.plan || answer(UNUSABLE)) },
   { keys: ["g"], does: "show or hide the model's prediction", group: "Label", run: () => void showPrediction() },
   { keys: ["Backspace", "Delete"], does: "remove the label", group: "Label", run: () => void answer(null) },
   { keys: ["Enter"], does: "enlarge", group: "Images", run: enlarge },

@@ -6,7 +6,7 @@ import { complain, element, page } from "./dom.js";
 import { counted, number } from "./text.js";
 import { link } from "./url.js";
 
-const WHERE = { performance: "performance", coverage: "holes", robustness: "weak", classes: "pairs", causes: "clusters", lesions: "lesions" };
+const WHERE = { performance: "performance", coverage: "holes", robustness: "weak", classes: "pairs", causes: "causes", lesions: "lesions" };
 
 function known({ subject, splits }) {
   const few = subject.classes.slice(0, 12).join(", ") + (subject.classes.length > 12 ? " …" : "");
@@ -23,7 +23,9 @@ function answers(answered, pages) {
   const there = new Set(pages.map((one) => one.page));
   return element("dl", { class: "answers" }, answered.map(({ room, question, sentence }) => element("div", {},
     element("dt", {}, there.has(WHERE[room]) ? element("a", { href: link(WHERE[room]) }, question) : question),
-    element("dd", {}, sentence.map(({ text, finding }) => (finding ? element("a", { href: `#finding-${finding}` }, text) : text))))));
+    element("dd", {}, sentence.map(({ text, finding, behind }) =>
+      (behind ? element("a", { href: link("samples", { behind }), title: "The samples behind this number" }, text)
+        : finding ? element("a", { href: `#finding-${finding}` }, text) : text))))));
 }
 
 const card = ({ page: name, title, about }) =>

@@ -43,12 +43,14 @@ export class SamplePanel {
 
   #links(listing, row) {
     const cluster = listing.value(row, "cluster") ?? listing.value(row, "causes.root_causes.cluster");
+    const cause = listing.value(row, "slice") ?? listing.value(row, "causes.error_slices.slice");
     const place = listing.value(row, "x");
     const shown = listing.value(row, "answers");
     const known = (value) => value !== null && value !== undefined;
     return [
+      hasPage("causes") && known(cause) && element("a", { href: link("causes", { cause }) }, `Root cause ${cause}`),
       hasPage("clusters") && known(cluster) && cluster > 0
-        && element("a", { href: link("clusters", { cluster, member: row.id }) }, `Root cause ${cluster}`),
+        && element("a", { href: link("clusters", { cluster, member: row.id }) }, `Error cluster ${cluster}`),
       hasPage("weak") && known(shown) && element("a", { href: link("weak", { id: row.id }) }, "Its neighbours"),
       hasPage("map") && known(place) && element("a", { href: link("map", { sample: row.position }) }, "Place on the map"),
       hasPage("compare") && element("a", { href: link("compare", { search: row.id }) }, "Before and after"),

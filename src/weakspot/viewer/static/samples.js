@@ -1,7 +1,7 @@
 // The page of all samples: a grid to look through, filter, sort, select and export.
 
 import { answer, answerLines, wrong } from "./answers.js";
-import { address, download, latest } from "./api.js";
+import { address, ask, download, latest } from "./api.js";
 import { button, field } from "./controls.js";
 import { announce, complain, element, fill, page } from "./dom.js";
 import { Filters } from "./filters.js";
@@ -20,7 +20,7 @@ import { zoom } from "./zoom.js";
 
 const CELL = 96; // pixels that a cell is wide
 const LONGEST = 1500; // characters of a selection that an address can hold
-const state = urlState({ split: "", search: "", filter: [], sort: "", lasso: "", sample: -1, selected: "", zoom: false });
+const state = urlState({ behind: "", split: "", search: "", filter: [], sort: "", lasso: "", sample: -1, selected: "", zoom: false });
 const newest = latest();
 const selection = new Selection(changedSelection);
 const undo = new Undo();
@@ -62,6 +62,7 @@ function asked(changes, push = true) {
 
 async function load() {
   try {
+    if (state.values.behind) state.set({ ...(await ask("/behind", { number: state.values.behind })), behind: "" });
     const found = await newest(async (signal) => onMap(await listed(state.values, signal)));
     if (found) show(found);
   } catch (error) {
@@ -92,7 +93,7 @@ function show(found) {
   everything.href = address("/samples.csv", { split: found.split, search, filter, sort });
   everything.hidden = onlyMap;
   const at = Math.max(0, order.indexOf(state.values.sample));
-  grid.shape({ width: CELL, height: tallFor(found.pictures, 3) });
+  grid.shape({ width: CELL, height: tallFor(found.pictures, 4) });
   grid.show(order.length, at);
   detail();
   if (state.values.zoom && order.length) enlarge(grid.at);
