@@ -25,6 +25,8 @@ from weakspot.lesions.model_files import load_model, save_model
 from weakspot.lesions.probes import LesionFit, Lesions, Scores
 from weakspot.looks import McDropout
 from weakspot.registry import steps_of
+from weakspot.report.drawings import draw
+from weakspot.report.finding_view import FindingView
 
 ONE = ExecutionOptions(batch_size=4, workers=0)
 
@@ -457,3 +459,12 @@ def test_an_operating_point_is_set_on_patients_that_train_nothing(subject, tmp_p
     assert load_model(tmp_path / "model").operating == point
     with pytest.raises(ConfigError, match="keep_true is 2: expected a share"):
         steps_of("lesions", {"fit": "validation", "keep_true": 2})[-1].upstream["model"].build({})
+
+
+def test_the_figure_of_sizes_tells_true_from_false_lesions_where_that_is_known(subject):
+    images, masks = toy.volumes(3)
+    for own, legend in ((masks, True), (None, False)):
+        finding = examine(subject, ArraySource(images, own, ids=["a", "b", "c"]), [Lesions(looks=2, smallest=1)])[0]
+        (figure,) = (figure for figure in finding.outputs.figures if "Size" in figure.caption)
+        svg = draw(figure, FindingView(finding))
+        assert "points: mean entropy against voxels" in svg and (">true</text>" in svg) == legend

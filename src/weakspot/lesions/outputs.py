@@ -108,8 +108,9 @@ _PATIENTS = Scatter(
     caption="Expected false positives of each patient (the sum of the probabilities), and how many there are.",
 )  # fmt: skip
 _SIZES = Scatter(
-    x="table.voxels", y="table.entropy", x_label="voxels", y_label="mean entropy",
-    caption="Size and uncertainty of each lesion.",
+    x="table.voxels", y="table.entropy", x_label="voxels", y_label="mean entropy", log_x=True,
+    marked="table.true_positive", mark_known=True, names=("true", "false"),
+    caption="Size and uncertainty of each lesion; true and false ones where the ground truth is known.",
 )  # fmt: skip
 _METHOD = {
     "method": text("what gives the probability of a false positive"),
