@@ -27,7 +27,7 @@ BUILT_IN = {
     "CommonCorruptions RobustAccuracy PredictionGuard GuardEvaluation GuardedInputs",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
     "KnownConfidence LabelPlan GroupGaps PixelConfusion",
-    "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet",
+    "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet RuleSet",
     "weakspot.lesions": "Lesions LesionFit Scores CaseVolumes",
     "weakspot.repair": "Predictions",
 }

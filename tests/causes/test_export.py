@@ -8,10 +8,12 @@ from tests.causes.conftest import CLASSES, TinyNet
 from weakspot import Plan, Subject
 from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.distances import square
-from weakspot.causes.export import export_clusters, file_name
+from weakspot.causes.export import export_clusters
+from weakspot.causes.export_files import file_name
 from weakspot.causes.room import steps, train_results
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import Run
+from weakspot.data import eye_net
 from weakspot.data.sources import ImageFolder
 
 
@@ -84,6 +86,27 @@ def test_files_are_copied_as_they_are_and_all_results_written(photographs, tmp_p
     assert list(test[0]) == ["id", "target", "prediction", "correct"]
     assert all((row["target"] == row["prediction"]) == (row["correct"] == "True") for row in test)
     assert {row["target"] for row in test} == set(CLASSES)
+
+
+def test_a_folder_per_confirmed_cause_with_wrong_and_correct_images(tmp_path):
+    net, test = Subject(eye_net.model(), classes=eye_net.CLASSES, scores="logits"), eye_net.test()
+    run = Run.create(tmp_path / "run")
+    Plan.of(steps({"replicates": 0, "pictures": 0})).run(net, {"test": test}, run)
+    export_clusters(run, test, tmp_path / "out")
+    causes = [row for row in run["causes.error_slices"].table.to_pylist() if row["confirmed"]]
+    folders = sorted(path for path in (tmp_path / "out" / "causes").iterdir() if path.is_dir())
+    assert len(folders) == len(causes) > 0
+    assert [row["rule"] for row in rows_of(tmp_path / "out" / "causes" / "causes.csv")] == [
+        row["rule"] for row in causes
+    ]
+    place = run["causes.error_slices"].arrays["image_slice"]
+    for folder, row in zip(folders, causes, strict=True):
+        assert (folder / "sentence.txt").read_text(encoding="utf-8").strip() == row["summary"]
+        images = rows_of(folder / "images.csv")
+        assert len(images) == (place == row["slice"]).sum()
+        wrong = [one for one in images if one["correct"] == "False"]
+        assert len(list((folder / "wrong").iterdir())) == min(len(wrong), 100)
+        assert len(list((folder / "correct").iterdir())) == len(row["correct_examples"].split(", "))
 
 
 def test_nothing_is_replaced_and_nothing_half_written(examined, splits, tmp_path):

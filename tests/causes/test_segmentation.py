@@ -11,8 +11,9 @@ from tests.references.segmentation import mean_iou
 from weakspot import Subject, ask, examine
 from weakspot.causes import Errors
 from weakspot.causes.heat_maps import WrongPositions
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, SubjectError
 from weakspot.data.sources import ArraySource
+from weakspot.relevance.starts import Winners
 
 CLASSES, COUNT, SIDE = ("ground", "thing"), 240, 8
 
@@ -87,6 +88,13 @@ def test_relevance_starts_where_the_prediction_is_wrong():
     outputs = torch.tensor([[[[2.0, 0.0]], [[1.0, 3.0]]]])  # predicted: 0, 1
     weights = WrongPositions(torch.tensor([[[1, 1]]])).weights(outputs)
     assert weights.tolist() == [[[[1.0, 0.0]], [[0.0, 0.0]]]]
+
+
+def test_a_prediction_is_explained_by_the_winning_class_at_every_position():
+    outputs = torch.tensor([[[[2.0, 0.0]], [[1.0, 3.0]]]])
+    assert Winners().weights(outputs).tolist() == [[[[1.0, 0.0]], [[0.0, 1.0]]]]
+    with pytest.raises(SubjectError, match="use Winner for a classifier"):
+        Winners().weights(torch.zeros(2, 3))
 
 
 def test_choosing_images_to_label_is_refused(data, tmp_path):

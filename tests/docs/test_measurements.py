@@ -3,6 +3,7 @@
 import csv
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -41,3 +42,42 @@ def test_what_sketches_cost_is_what_their_csv_says():
         more = (row["rand_least"], row["rand_of_best"], row["length_error"], row["whole_mb"], row["kept_mb"])
         assert f"| {' | '.join((*cells, *more))} |" in page
         assert row["same_best_layer"] == "True"
+
+
+def rows_of(name):
+    with (ROOT / "benchmarks/peers" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_what_the_page_says_of_corruptions_is_what_the_csv_says():
+    page = " ".join((ROOT / "docs/measurements.md").read_text(encoding="utf-8").split())
+    rows = rows_of("corruptions.csv")
+    fast = [float(row["times_as_fast"]) for row in rows]
+    cannot = sum(10 * float(row["ms_least"]) > float(row["ms_reference"]) for row in rows)
+    assert (
+        f"in {sum(one >= 10 for one in fast)} of {len(rows)} cases; at least as fast in {sum(f >= 1 for f in fast)}"
+        in page
+    )
+    assert f"In {cannot} cases it cannot be met there" in page
+    assert all(row["severities_equal"] == "True" for row in rows)
+    same = max(float(row["difference"]) for row in rows if not row["again"])
+    angle = max(float(row["same_angle"]) for row in rows if row["same_angle"])
+    assert f"at most {same:.4f} of the way" in page and f"differs by {angle:.4f} at most from all three" in page
+    for kind in dict.fromkeys(row["corruption"] for row in rows):
+        sets = [[row for row in rows if row["set"] == name and row["corruption"] == kind] for name in
+                ("ImageNet-C at 224", "ImageNet-C at 32", "CIFAR-10-C")]  # fmt: skip
+        cells = [f"{median(float(row['times_as_fast']) for row in own):.1f}" for own in sets]
+        assert f"| {kind.replace('_', ' ')} | {' | '.join(cells)} |" in page
+
+
+def test_what_the_page_says_of_corruptions_on_the_device_is_what_the_csvs_say():
+    page = " ".join((ROOT / "docs/measurements.md").read_text(encoding="utf-8").split())
+    large = {"ImageNet-C at 224": "224", "ImageNet-C at 32": "32"}
+    hardest = [row for row in rows_of("corruptions.csv") if row["severity"] == "5" and row["set"] in large]
+    reference = {(large[row["set"]], row["corruption"]): float(row["ms_reference"]) for row in hardest}
+    times = {key: reference[key] / float(row["ms_weakspot"]) for row in rows_of("corruptions_gpu.csv")
+             if (key := (row["height"], row["corruption"]))}  # fmt: skip
+    missed = {key: time for key, time in times.items() if time < 10}
+    assert f"met by {len(times) - len(missed)} of the {len(times)} that were measured" in page
+    assert f"defocus blur ({missed['224', 'defocus_blur']:.1f} times)" in page
+    assert f"JPEG ({missed['224', 'jpeg_compression']:.1f}) at 224²" in page

@@ -80,8 +80,18 @@ def test_of_two_lists_the_page_names_one(run):
     assert client.post("/api/label/import", params=plan, content=b"id,label\nframe 03,dog\n").json()["labels"] == {
         "frame 03": "dog"
     }
+    assert "frame 03" not in current_labels(run).table["id"].to_pylist()  # it is for the estimate
+    assert "earlier" not in current_labels(run).summary
     refused = client.get("/api/label", params={"of": "causes.errors"})
     assert refused.status_code == 404 and "there is causes.unsafe, classes.label_plan" in refused.json()["error"]
+
+
+def test_of_a_plan_every_input_needs_a_class(run):
+    run.save(plan_finding())
+    client, plan = client_of(run), {"of": "classes.label_plan"}
+    refused = client.put("/api/label", params=plan, json={"labels": {"frame 03": "unusable"}})
+    assert refused.status_code == 400 and "take it out of the data" in refused.json()["error"]
+    assert client.put("/api/label", json={"labels": {"image 003": "unusable"}}).status_code == 200
 
 
 def test_the_images_come_without_what_the_model_thinks(client):

@@ -206,6 +206,48 @@ def test_truth_is_drawn_on_request(page):
     assert given(page, "truth") == "1"
 
 
+def test_zoom_shows_the_place_at_hand_larger(page):
+    before = page.run("document.querySelector('.slice .stage').getBoundingClientRect().width")
+    page.press("+", "+")
+    page.wait("document.querySelector('.slice .frame').classList.contains('enlarged')")
+    boxes = page.run(
+        "['.frame', '.stage', '.line.down'].map(name => document.querySelector('.slice ' + name))"
+        ".map(node => node.getBoundingClientRect()).map(box => [box.left, box.width])"
+    )
+    (left, width), (_, large), (line, _) = boxes
+    assert large == pytest.approx(4 * before, rel=0.02) and left <= line <= left + width
+    page.press("0")
+    assert page.run("document.querySelector('.slice .stage').getBoundingClientRect().width") == pytest.approx(before)
+    assert page.complaints() == []
+
+
+def test_verdicts_are_given_by_key_and_stay(page):
+    page.press("a")
+    assert page.run("document.querySelector('.cell .mark').textContent") == "accepted"
+    page.press("j", "x")
+    assert page.run("[...document.querySelectorAll('.cell .mark')].map(node => node.textContent)") == [
+        "accepted",
+        "rejected",
+    ]
+    page.press("x")
+    assert page.run("document.querySelectorAll('.cell .mark').length") == 1
+    page.press("k", "a")
+    assert page.run("document.querySelectorAll('.cell .mark').length") == 0
+
+
+def test_an_unbiased_read_shows_neither_truth_nor_probability(page):
+    page.press("t")
+    page.wait("document.querySelector('.slice .outlines').src.includes('truth=true')")
+    page.press("b")
+    page.wait("document.querySelector('.slice .outlines').src.includes('plain=true')")
+    assert "truth" not in address_of(page, "axial", "outlines")[0]
+    told = page.run("document.querySelector('main').innerText")
+    assert "true lesion" not in told.replace("True lesions", "").replace("Purple: true lesions", "")
+    assert "no lesion" not in told and page.run("document.querySelector('.keeping').hidden")
+    assert set(page.run("[...document.querySelectorAll('.cell strong')].map(node => node.textContent)")) == {"–"}
+    assert given(page, "blind") == "1"
+
+
 def test_one_case_alone_and_other_orders(page, served):
     page.run(
         "(() => { const own = document.querySelectorAll('.listed select')[1]; own.value = 'case-a';"

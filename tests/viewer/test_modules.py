@@ -410,3 +410,44 @@ def test_the_pictures_of_one_slice_take_their_places_together(modules):
     nothing, first, held, last, fetched = seen
     assert nothing == [None, None] and first == held == ["#grey-1", "#lines-1"] and last == ["#grey-3", "#lines-3"]
     assert fetched == ["#grey-1", "#grey-3", "#lines-1", "#lines-3"]
+
+
+def test_zooming_keeps_a_spot_where_it_is_and_stays_inside(modules):
+    at = {"scale": 2, "left": 0.1, "top": 0.3}
+    found = modules("planes.js", "own.zoomed(at, 2, 0.25, 0.5)", at=at)
+    assert found["scale"] == 4
+    spot = [at["left"] + 0.25 / 2, at["top"] + 0.5 / 2]  # of the slice, under the pointer
+    assert [found["left"] + 0.25 / 4, found["top"] + 0.5 / 4] == pytest.approx(spot)
+    whole = modules("planes.js", "own.zoomed(at, 0.01, 0.25, 0.5)", at=at)
+    assert whole == {"scale": 1, "left": 0, "top": 0}
+    assert modules("planes.js", "own.zoomed(at, 1e9, 0, 0)", at=at)["scale"] == 32
+    moved = modules("planes.js", "[own.panned(at, 0.2, -0.2), own.panned(at, 9, -9)]", at=at)
+    assert moved[0]["left"] == pytest.approx(0) and moved[0]["top"] == pytest.approx(0.4)
+    assert (moved[1]["left"], moved[1]["top"]) == (0, 0.5)
+    middle = modules("planes.js", "own.centred(at, 0.5, 0.9)", at=at)
+    assert (middle["left"], middle["top"]) == (0.25, 0.5)
+
+
+def test_verdicts_are_kept_taken_back_and_exported_as_text(modules):
+    told = modules(
+        "verdicts.js",
+        """(() => {
+            const kept = {};
+            const storage = { getItem: (name) => kept[name] ?? null, setItem: (name, text) => (kept[name] = text) };
+            const first = new own.Verdicts("run test", storage);
+            first.judge("b", 2, "rejected", true);
+            first.judge("a", 10, "accepted", false);
+            first.judge("a", 9, "accepted", false);
+            first.judge("a", 9, "accepted", false);
+            first.note("=cmd()", 1, 'a "vessel", maybe', true);
+            const again = new own.Verdicts("run test", storage);
+            storage.setItem("lesion verdicts odd", "{");
+            return [again.csv(), new own.Verdicts("other", storage).csv(), new own.Verdicts("odd", storage).csv()];
+        })()""",
+    )
+    head = "case,lesion,verdict,note,blind\n"
+    assert told == [
+        head + '\'=cmd(),1,,"a ""vessel"", maybe",true\na,10,accepted,,false\nb,2,rejected,,true\n',
+        head,
+        head,
+    ]

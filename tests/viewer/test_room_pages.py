@@ -60,12 +60,12 @@ def picture_of(page, selector):
 
 def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show):
     page = show("/")
-    assert "58" in page.run("document.querySelector('.answers').innerText")
-    page.click(".answers dd a[href='#finding-causes.errors']")
-    page.wait("document.getElementById('finding-causes.errors').open")
+    page.click(".answers dd a[href='#finding-causes.error_slices']")
+    page.wait("document.getElementById('finding-causes.error_slices').open")
+    page.click("#finding-causes\\\\.errors summary")
     assert "29" in page.run("document.getElementById('finding-causes.errors').innerText")
     links = page.run("[...document.querySelectorAll('.cards a')].map(link => link.getAttribute('href'))")
-    assert links == ["/samples", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]
+    assert links == ["/samples", "/causes", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]
     page.click(".cards a[href='/holes']")
     page.wait("location.pathname === '/holes' && document.querySelector('.list button')")
     page.click("nav[aria-label='Run'] a:not([aria-current])")

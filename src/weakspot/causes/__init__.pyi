@@ -28,6 +28,7 @@ from weakspot.causes.landmarks import nearest_clusters as nearest_clusters
 from weakspot.causes.parameters import Parameters as Parameters
 from weakspot.causes.probes import RootCauses as RootCauses
 from weakspot.causes.reclustering import recluster as recluster
+from weakspot.causes.rule_set_probes import RuleSet as RuleSet
 from weakspot.causes.slice_probes import ErrorSlices as ErrorSlices
 from weakspot.causes.stability import best_jaccard as best_jaccard
 from weakspot.causes.stability import cluster_stability as cluster_stability

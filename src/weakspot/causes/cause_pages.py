@@ -26,11 +26,12 @@ def causes(run: Chosen) -> Response:
     finding = run.finding(FINDING)
     split = split_of(run, finding)
     table = None if split is None else sample_table(run, split)
+    told = any(not headline.further for headline in finding.answers())
     rows = rows_in(finding, "slice", "status", "rule", *_EXAMPLES.values()) if finding.table is not None else []
     return as_json(
         {
             "about": finding.about,
-            "answer": "".join(part.text for part in answer("causes", [finding]).sentence),
+            "answer": "".join(part.text for part in answer("causes", [finding]).sentence) if told else "",
             "split": split,
             "pictures": None if split is None else pictures_of(run, split).described(),
             "causes": [_cause(row, table) for row in plain_rows(rows)],

@@ -1,8 +1,6 @@
 """Root-cause clusters as folders of images, as users of HUDD know them (Fahmy et al. 2021, figure 3)."""
 
-import csv
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +8,11 @@ import numpy as np
 from PIL import Image
 
 from weakspot.causes.analysis import ErrorImages
+from weakspot.causes.cause_folders import pictures_of, write_causes
 from weakspot.causes.cluster_pictures import heat_map_picture
 from weakspot.causes.clusters import RootCauseCluster
 from weakspot.causes.distances import square
+from weakspot.causes.export_files import file_name, write_csv
 from weakspot.causes.labelling import table_in
 from weakspot.causes.reclustering import NAME
 from weakspot.core.errors import ConfigError, DataError
@@ -20,8 +20,7 @@ from weakspot.core.files import whole_folder, writing
 from weakspot.core.finding import Finding
 from weakspot.core.run import Run
 from weakspot.core.source import Source
-from weakspot.data.images import SUFFIXES, animation, contact_sheet, pixels_of, png
-from weakspot.formatting import csv_cell
+from weakspot.data.images import animation, contact_sheet, png
 
 RESULTS = {"test": "causes.errors", "train": "causes.errors-train"}
 """The Findings that hold the prediction for each image, by split."""
@@ -30,7 +29,6 @@ MOST_IN_CSV = 2000
 _SHEET = 100
 """Images on a contact sheet; the animation shows all."""
 _FRAME = 128
-_BATCH = 64
 
 
 def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list[str]:
@@ -41,6 +39,7 @@ def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list
 
         clusters.csv, images.csv            the clusters, and the cluster of every error-inducing image
         cluster-01/                         its images, the medoid first; contact_sheet.png, heat_map.png, animation.gif
+        causes/01-dark/                     of each confirmed cause a sentence, its images as CSV, wrong and correct
         layers/00-conv1/                    distances.npy and .csv, clusters.npy and .csv of every layer
         test_results.csv, train_results.csv the prediction for each image, for those that the Run knows
     """
@@ -50,18 +49,19 @@ def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list
     finding = run[NAME]
     images, table = ErrorImages.of_finding(finding), table_in(finding)
     with whole_folder(target) as scratch, writing(target):
-        _write_csv(scratch / "clusters.csv", table.column_names, map(dict.values, table.to_pylist()))
+        write_csv(scratch / "clusters.csv", table.column_names, map(dict.values, table.to_pylist()))
         _write_images(scratch / "images.csv", finding, images)
         originals = Originals(images, source)
         for number, cluster in enumerate(clusters_of(finding), start=1):
             _write_cluster(scratch / f"cluster-{number:02d}", originals, cluster)
+        write_causes(scratch / "causes", run, source)
         left_out = [_write_layer(scratch / "layers", finding, images, number) for number in range(len(images.layers))]
         for split, name in RESULTS.items():
             if name not in run:
                 left_out.append(f"no {split}_results.csv: the Run has no {name}")
                 continue
             results = results_table(run[name])
-            _write_csv(scratch / f"{split}_results.csv", list(results), zip(*results.values(), strict=True))
+            write_csv(scratch / f"{split}_results.csv", list(results), zip(*results.values(), strict=True))
     return list(dict.fromkeys(filter(None, left_out)))
 
 
@@ -92,7 +92,7 @@ def results_table(finding: Finding) -> dict[str, Sequence[Any]]:
 def _write_images(path: Path, finding: Finding, images: ErrorImages) -> None:
     arrays = finding.arrays
     rows = zip(images.ids, images.kinds, arrays["image_cluster"], arrays["image_distance"], strict=True)
-    _write_csv(path, ["id", "kind", "cluster", "distance"], rows)
+    write_csv(path, ["id", "kind", "cluster", "distance"], rows)
 
 
 class Originals:
@@ -100,8 +100,8 @@ class Originals:
 
     def __init__(self, images: ErrorImages, source: Source | None):
         self.images, self._source = images, source
-        self._place = {} if source is None else {name: index for index, name in enumerate(source.ids)}
-        lost = [] if source is None else [name for name in images.ids.tolist() if name not in self._place]
+        known = set() if source is None else set(source.ids)
+        lost = [] if source is None else [name for name in images.ids.tolist() if name not in known]
         if lost:
             raise DataError(
                 f"the data have no sample {lost[0]!r} ({len(lost)} of {len(images)} error-inducing images are not "
@@ -115,14 +115,7 @@ class Originals:
             kept = self.images.thumbnails
             yield from [] if kept is None else ((name, None, kept[m]) for name, m in zip(names, members, strict=True))
             return
-        content = getattr(self._source, "content", None)
-        for start in range(0, len(names), _BATCH):
-            places = np.array([self._place[name] for name in names[start : start + _BATCH]])
-            inputs = self._source.read(places).inputs.numpy()
-            if inputs.ndim != 4:
-                return
-            for index, picture in zip(places.tolist(), inputs, strict=True):
-                yield self._source.ids[index], None if content is None else content(index), pixels_of(picture)
+        yield from pictures_of(self._source, names)
 
 
 def _write_cluster(folder: Path, originals: Originals, cluster: RootCauseCluster) -> None:
@@ -142,19 +135,6 @@ def _write_cluster(folder: Path, originals: Originals, cluster: RootCauseCluster
         (folder / "heat_map.png").write_bytes(heat)
 
 
-def file_name(name: str) -> tuple[str, str]:
-    """A stem and a suffix that any file system takes and that lead nowhere else, from the id of a sample.
-
-    >>> file_name("../cats/one two.JPG"), file_name("test <3>")
-    (('one_two', '.jpg'), ('test_3', ''))
-    """
-    last = name.replace("\\", "/").rpartition("/")[2]
-    stem, _, suffix = last.rpartition(".")
-    has_suffix = bool(stem) and f".{suffix.lower()}" in SUFFIXES
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem if has_suffix else last).strip("_.")[:60]
-    return plain or "image", f".{suffix.lower()}" if has_suffix else ""
-
-
 def _reduced(pixels: np.ndarray) -> np.ndarray:
     """No larger than a frame of an animation."""
     picture = Image.fromarray(pixels)
@@ -170,20 +150,9 @@ def _write_layer(folder: Path, finding: Finding, images: ErrorImages, number: in
     labels = np.asarray(finding.arrays["layer_labels"])[number] + 1
     np.save(layer_folder / "distances.npy", distances)
     np.save(layer_folder / "clusters.npy", labels)
-    _write_csv(layer_folder / "clusters.csv", ["id", "cluster"], zip(ids, labels, strict=True))
+    write_csv(layer_folder / "clusters.csv", ["id", "cluster"], zip(ids, labels, strict=True))
     if len(ids) > MOST_IN_CSV:
         return f"no distances.csv: {len(ids)} images are more than {MOST_IN_CSV}; the distances are in distances.npy"
     rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, square(distances), strict=True))
-    _write_csv(layer_folder / "distances.csv", ["id", *ids], rows)
+    write_csv(layer_folder / "distances.csv", ["id", *ids], rows)
     return None
-
-
-def _write_csv(path: Path, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(map(_cell, columns))
-        writer.writerows(map(_cell, row) for row in rows)
-
-
-def _cell(value: Any) -> Any:
-    return csv_cell(str(value)) if isinstance(value, str) else value

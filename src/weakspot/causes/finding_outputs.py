@@ -208,20 +208,26 @@ UNSAFE = Outputs(
         "near_share": share("share of the unlabelled images within the distance limit", optional=True),
         "limit": number("distance from the nearest error beyond which no image is chosen", optional=True),
         "inputs": count("unlabelled images examined", optional=True),
+        "held": count("unlabelled images that the rule of a confirmed cause holds for", optional=True),
+        "rules_not_asked": count(
+            "confirmed rules that cannot be asked of these data: about the true class, or metadata that are not there",
+            optional=True,
+        ),
         "one_class_clusters": count("clusters whose chosen images all have one class", better="lower", optional=True),
     },
     columns=optional(
         {
             "id": sample_id(),
-            "cluster": number("root-cause cluster of the nearest error", role="code"),
-            "distance": number("distance from the heat map of the nearest error"),
+            "cluster": number("root-cause cluster of the nearest error; or the cause whose rule holds", role="code"),
+            "distance": number("distance from the heat map of the nearest error; or the model's confidence, by rules"),
             "prediction": prediction("the model's prediction, in the form of a label"),
         }
     ),
     arrays=optional(
         {
             **_CHOSEN_IMAGES,
-            "image_distance": ArraySpec("distance from the nearest error", _IMAGES),
+            "image_distance": ArraySpec("distance from the nearest error; or the model's confidence", _IMAGES),
+            "chosen_by": ArraySpec('what chose them, where not heat maps: "rules", "least confident", "random"'),
             "thumbnails": ArraySpec("their small pictures", ("chosen", "height", "width", "channels")),
             "task": ArraySpec("the model's task: it says what a label may be"),
             "outputs": ArraySpec("how many numbers the model predicts"),

@@ -47,6 +47,8 @@ class LabelFormat:
     task: str
     classes: tuple[str, ...]
     outputs: int
+    unusable: bool = True
+    """Whether an image may be left out as unusable: not of a plan, as an accuracy is about all of its inputs."""
 
     @classmethod
     def of_finding(cls, unsafe: Finding) -> "LabelFormat":
@@ -54,7 +56,8 @@ class LabelFormat:
         arrays = unsafe.arrays
         if "task" not in arrays:
             raise RunError(f"{unsafe.name} chooses no images to label: give the Finding of UnsafeSet")
-        return cls(str(arrays["task"]), tuple(np.asarray(arrays["classes"]).tolist()), int(arrays["outputs"]))
+        classes = tuple(np.asarray(arrays["classes"]).tolist())
+        return cls(str(arrays["task"]), classes, int(arrays["outputs"]), not unsafe.name.startswith(PLAN))
 
     def read(self, text: str) -> str:
         """The label in the form that is kept, as `UNUSABLE` always is; a `ValueError` says why it is none.
@@ -64,8 +67,10 @@ class LabelFormat:
         >>> LabelFormat("keypoints", (), 2).read("1.5; 2")
         '1.5 2.0'
         """
-        if text == UNUSABLE:
-            return text
+        if text == UNUSABLE and text not in self.classes:
+            if self.unusable:
+                return text
+            raise ValueError("an accuracy is about all inputs of its plan: label each, or take it out of the data")
         if self.task == "classification":
             return self._class(text)
         if self.task == "multilabel":
@@ -141,8 +146,15 @@ def keep_labels(run: Run) -> Finding:
 
 
 def current_labels(run: Run) -> Finding:
-    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them."""
-    return labels_finding(run[UNSAFE], RunLabels(run).by_id())
+    """The labels of a Run's unsafe set as far as they are known, those that were given a moment ago among them.
+
+    Labels of a plan that estimates the accuracy are none of these.
+    """
+    planned = [run[name] for name in run.names() if name.partition("-")[0] == PLAN]
+    others = {name for plan in planned for name in table_in(plan)["id"].to_pylist()}
+    others -= set(table_in(run[UNSAFE])["id"].to_pylist())
+    given = RunLabels(run).by_id()
+    return labels_finding(run[UNSAFE], {name: label for name, label in given.items() if name not in others})
 
 
 class RunLabels:

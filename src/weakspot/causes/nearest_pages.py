@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from numpy.typing import NDArray
 
-from weakspot.causes.label_pages import Number, wanted
+from weakspot.causes.label_pages import Number, Of, wanted
 from weakspot.viewer.columns import Places
 from weakspot.viewer.library import Chosen
 from weakspot.viewer.pictures import Pixels, SplitPictures, pictures_of
@@ -36,9 +36,9 @@ class TrainingImages:
 
 
 @router.get("/nearest/{number}", summary="The training images that look most like an image to label.")
-def nearest_images(run: Chosen, number: Number) -> Response:
+def nearest_images(run: Chosen, number: Number, of: Of = "") -> Response:
     """With the labels that they have; null where the Run keeps no pictures of both."""
-    unsafe_set = wanted(run)
+    unsafe_set = wanted(run, of)
     index = unsafe_set.index(number)
     found = None if unsafe_set.pictures is None else nearest(run, np.asarray(unsafe_set.pictures[index]))
     return as_json({"nearest": found})

@@ -1,10 +1,11 @@
 """The room's question, "Why does it fail, and what should it be retrained on?", as steps of a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weakspot.causes.error_probes import Errors
 from weakspot.causes.probes import RootCauses
+from weakspot.causes.rule_set_probes import RuleSet
 from weakspot.causes.slice_probes import ErrorSlices
 from weakspot.causes.slice_views import SOURCES
 from weakspot.causes.unsafe_probes import UnsafeSet
@@ -16,6 +17,8 @@ OF_ERRORS = ("threshold", "quantile")
 """Options that say which images are predicted incorrectly."""
 SHARED = ("angles", "seed")
 """Options that rules and clusters have in common."""
+BY_HEAT_MAPS = "heat maps"
+"""How images to label are chosen unless `by` says otherwise."""
 
 
 def steps(options: Mapping[str, Any]) -> list[Step]:
@@ -24,8 +27,9 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     threshold, quantile: which numbers, keypoints or segmentations are incorrect, as in `Errors`.
     slices: the options of `ErrorSlices`; `angles` holds for both. False leaves the rules out. `sources` are all, also
         heat maps, since clusters need these as well.
-    select: choose images to label. `from`: the split to choose from, by default "pool"; `budget`: how many; the other
-        options of `UnsafeSet`.
+    select: choose images to label. `from`: the split to choose from, by default "pool"; `budget`: how many; `by`: by
+        default "heat maps", with the other options of `UnsafeSet`; or "rules", "least confident" or "random", with
+        those of `RuleSet`.
     All other options are those of `RootCauses`.
 
     >>> [step.probe.__name__ for step in steps({"quantile": 0.8, "linkage": "average", "select": {"budget": 50}})]
@@ -40,7 +44,7 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
     rules = [] if slices is False else [_slices(slices, {**shared, **of_errors})]
     causes = Step(RootCauses, complete_options(RootCauses, remaining), RootCauses.split, {"errors": errors})
     causes.try_options()
-    return [errors, *rules, causes, *([] if select is None else [_selecting(select, causes)])]
+    return [errors, *rules, causes, *([] if select is None else [_selecting(select, causes, rules)])]
 
 
 def _slices(options: Any, shared: Mapping[str, Any]) -> Step:
@@ -51,7 +55,7 @@ def _slices(options: Any, shared: Mapping[str, Any]) -> Step:
     return Step.of(ErrorSlices, **{"sources": SOURCES, **shared, **options})
 
 
-def _selecting(select: Any, causes: Step) -> Step:
+def _selecting(select: Any, causes: Step, rules: Sequence[Step]) -> Step:
     if not isinstance(select, Mapping):
         raise ConfigError(
             f"select is {select!r}: expected a split and a number of images, as {{from: pool, budget: 200}}"
@@ -59,12 +63,28 @@ def _selecting(select: Any, causes: Step) -> Step:
     split = select.get("from", UnsafeSet.split)
     if not isinstance(split, str) or not split:
         raise ConfigError(f"select takes images from {split!r}: expected the name of a split, as {{from: pool}}")
+    by = select.get("by", BY_HEAT_MAPS)
+    if by != BY_HEAT_MAPS:
+        return _by_rules(select, split, rules)
+    select = {name: value for name, value in select.items() if name != "by"}
     options = complete_options(UnsafeSet, {name: value for name, value in select.items() if name != "from"})
     if options["clustering"]:
         raise ConfigError("select takes no clustering: the options of the clusters stand beside it")
     if causes.options["keep"] == "none":
         raise ConfigError("select compares heat maps, and keep: none holds none: leave keep out, or give best or all")
     step = Step(UnsafeSet, options, split, {"causes": causes})
+    step.try_options()
+    return step
+
+
+def _by_rules(select: Mapping[str, Any], split: str, rules: Sequence[Step]) -> Step:
+    """The step that chooses by rules, or a control of it."""
+    if not rules:
+        raise ConfigError(f"select chooses by {select['by']!r}, which needs the rules: leave slices: false out")
+    if select.get("rules"):
+        raise ConfigError("select takes no rules: their options stand beside it, under slices")
+    options = {name: value for name, value in select.items() if name not in ("from", "rules")}
+    step = Step(RuleSet, complete_options(RuleSet, options), split, {"slices": rules[0]})
     step.try_options()
     return step
 

@@ -28,6 +28,9 @@ ERROR_SLICES = Outputs(
         "explained_share": share("share of all errors that a confirmed rule holds for", optional=True),
         "errors": count("images that the model predicts incorrectly", better="lower"),
         "inputs": count("samples examined"),
+        "set_share": share(
+            "share of the inputs, those of the largest errors, that count as errors: set", optional=True
+        ),
         "searched": count("traits that rules were sought in", optional=True),
         "views": text("what the model shows that was searched, and an embedding", optional=True),
         "doubtful_labels": count(
@@ -88,6 +91,7 @@ ERROR_SLICES = Outputs(
             "region_offset": ArraySpec("what is taken from values · weights: the likeness of a region", ("regions",)),
             "region_weights-*": ArraySpec("weights of each region", ("values",)),
             "region_likeness": ArraySpec("likeness of each image to the errors of each region", ("images", "regions")),
+            "embedding": ArraySpec("columns of the metadata that were taken for an embedding", ("names",)),
             "heat_layer": ArraySpec("layer whose heat maps were searched"),
             "doubtful_id": ArraySpec("errors whose label may be wrong, the clearest first", ("doubtful",)),
             "doubtful_kind": ArraySpec("label and prediction of each of them", ("doubtful",)),
@@ -128,6 +132,9 @@ ERROR_SLICES = Outputs(
             "No cause of the {errors} errors is confirmed: no rule over {searched} traits holds for unusually many of "
             "them.",
             rank=-1,
+        ),
+        Headline(
+            "The errors here are the {set_share} of the inputs with the largest: set, not measured.", further=True
         ),
     ),
     advice=(

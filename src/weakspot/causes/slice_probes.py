@@ -129,6 +129,8 @@ class ErrorSlices(Probe):
         data = SliceData(images.wrong, images.found_on, images.labels, groups, aside, images.views)
         slices = [] if near_chance else ranked_slices(self._searched(images.table.traits), data, self.search)
         summary = slice_summary(images, slices)
+        if self.setting.task in BY_SIZE and self.threshold is None:
+            summary["set_share"] = Estimate(1 - self.quantile)
         if agreement is not None:
             summary["agreement"] = Estimate(agreement)
         if near_chance:
@@ -136,7 +138,8 @@ class ErrorSlices(Probe):
         if near_chance or not images.wrong.any():
             del summary["searched"]
         columns = slice_columns(images, slices) if slices else None
-        return self.finding(summary=summary, table=columns, arrays=slice_arrays(images, slices))
+        own = {"embedding": np.array(self.embedding, dtype=np.str_)} if self.embedding else {}
+        return self.finding(summary=summary, table=columns, arrays={**slice_arrays(images, slices), **own})
 
     def _examined(self, rows: RowTable) -> tuple[ExaminedImages, NDArray[np.int64] | None]:
         """All images in the order of their ids, and the group of each."""

@@ -22,7 +22,7 @@ from weakspot.core.rows import RowTable
 from weakspot.core.taps import Tap
 from weakspot.data.image_measures import image_measures, measurable
 from weakspot.data.metadata_rows import metadata_rows
-from weakspot.relevance import hudd
+from weakspot.relevance import Winners, hudd
 from weakspot.relevance.need import LayerRelevance
 from weakspot.slices import View
 
@@ -68,13 +68,10 @@ class SliceWish:
         return view_taps(setting.layers, self.sources)
 
     def attribution(self, setting: Setting) -> LayerRelevance | None:
-        """The heat map of the prediction, where it is asked for and there is a layer to take it of.
-
-        A segmentation has none: no single output is its prediction.
-        """
-        asked = "heat maps" in self.sources and setting.task != "segmentation"
-        layer = heat_layer(setting.layers) if asked else None
-        return None if layer is None else LayerRelevance(Tap((layer,), side="input"), method=hudd())
+        """The heat map of the prediction, where it is asked for and there is a layer to take it of."""
+        layer = heat_layer(setting.layers) if "heat maps" in self.sources else None
+        start = Winners() if setting.task == "segmentation" else None
+        return None if layer is None else LayerRelevance(Tap((layer,), side="input"), method=hudd(), start=start)
 
     def needs(self, setting: Setting) -> Needs:
         """The outputs, and of a model that can be looked into its features, statistics and heat maps."""

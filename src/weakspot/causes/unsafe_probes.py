@@ -15,6 +15,7 @@ from torch import Tensor
 
 from weakspot.causes import finding_outputs
 from weakspot.causes.analysis import ErrorImages
+from weakspot.causes.chosen_images import at, image_columns, label_format, prediction_texts
 from weakspot.causes.clusters import ALONE
 from weakspot.causes.distances import Distances, HeatMapRows, square
 from weakspot.causes.error_probes import NUMERIC
@@ -39,7 +40,6 @@ from weakspot.core.rows import RowTable, id_order
 from weakspot.core.state import Max
 from weakspot.core.step import Step
 from weakspot.core.taps import Tap
-from weakspot.data.thumbnails import thumbnails
 from weakspot.estimates import share_estimate
 from weakspot.relevance.need import LayerRelevance
 from weakspot.relevance.starts import Start
@@ -171,11 +171,7 @@ class UnsafeSet(Probe):
         columns: dict[str, Any] = dict(
             columns_of(relevance, "auto", made.positions, unit_length=made.unit_length, sketch=made.sketch)
         )
-        columns["prediction"] = seen.predicted.reshape(len(seen.ids), -1).cpu().numpy()
-        if seen.batch.targets is not None and self.setting.task not in NUMERIC:
-            columns["target"] = seen.targets.reshape(len(seen.ids), -1).long().cpu().numpy()
-        if self.thumbnail and seen.inputs.ndim == 4:
-            columns["thumbnail"] = thumbnails(seen.inputs, self.thumbnail)
+        columns |= image_columns(seen, self.setting, self.thumbnail)
         self.images.append(seen.ids, **columns)
         self.output_count = torch.maximum(self.output_count, torch.tensor(float(seen.outputs[0].numel())))
 
@@ -193,13 +189,14 @@ class UnsafeSet(Probe):
         budget = int(sizes.sum()) if self.budget is None else self.budget
         chosen = unsafe_set(far, clusters, sizes, budget=budget, limit=self._limit)
         chosen = chosen[np.lexsort((chosen, far[chosen], clusters[chosen]))]
+        outputs = int(self.output_count)
         table = {
             "id": names[order][chosen],
             "cluster": clusters[chosen],
             "distance": far[chosen],
-            "prediction": self._predictions(rows, order[chosen]),
+            "prediction": prediction_texts(at(rows, "prediction", order[chosen]), outputs, self.setting),
         }
-        shown = {"thumbnails": _at(rows, "thumbnail", order[chosen])} if "thumbnail" in rows else {}
+        shown = {"thumbnails": at(rows, "thumbnail", order[chosen])} if "thumbnail" in rows else {}
         near = {"image_id": names[order], "image_cluster": clusters, "image_distance": far}
         return self.finding(
             summary={
@@ -207,7 +204,7 @@ class UnsafeSet(Probe):
                 **self._one_class(rows, clusters[chosen], order[chosen]),
             },
             table=table,
-            arrays={**near, **self._label_format(), **shown},
+            arrays={**near, **label_format(outputs, self.setting), **shown},
         )
 
     def _assigned(self, maps: HeatMapRows) -> tuple[Labels, Distances]:
@@ -231,33 +228,13 @@ class UnsafeSet(Probe):
             return cluster_limits(between, numbers, self.limit, clusters)
         return distance_limit(between, numbers, self.limit)
 
-    def _label_format(self) -> dict[str, np.ndarray]:
-        """What a label may be, for whoever reads labels without the model."""
-        outputs, task = int(self.output_count), self.setting.task
-        names = () if task in NUMERIC else (self.setting.classes or tuple(map(str, range(outputs))))
-        return {
-            "task": np.array(task),
-            "outputs": np.array(outputs),
-            "classes": np.array(names, dtype=np.str_),
-        }
-
-    def _predictions(self, rows: RowTable, places: np.ndarray) -> np.ndarray:
-        """The predictions in the form in which labels are given."""
-        values, names = _at(rows, "prediction", places).tolist(), self._label_format()["classes"].tolist()
-        if self.setting.task == "classification":
-            return np.array([names[row[0]] for row in values], dtype=np.str_)
-        if self.setting.task == "multilabel":
-            sets = [";".join(name for name, there in zip(names, row, strict=True) if there) for row in values]
-            return np.array([present or ";" for present in sets], dtype=np.str_)
-        return np.array([" ".join(f"{number:.6g}" for number in row) for row in values], dtype=np.str_)
-
     def _one_class(self, rows: RowTable, clusters: np.ndarray, places: np.ndarray) -> dict[str, Estimate]:
         """How many clusters teach one class alone; numbers and keypoints have none."""
         if self.setting.task in NUMERIC:
             return {}
-        labelled = "target" in rows and bool((_at(rows, "target", places) >= 0).all())  # −1: no label
+        labelled = "target" in rows and bool((at(rows, "target", places) >= 0).all())  # −1: no label
         column, kind = ("target", "true") if labelled else ("prediction", "predicted")
-        one_class = one_class_clusters(clusters, list(map(str, _at(rows, column, places).tolist())))
+        one_class = one_class_clusters(clusters, list(map(str, at(rows, column, places).tolist())))
         named = f": {', '.join(map(str, one_class))}; add images of the other classes to them" if one_class else ""
         about = f"clusters whose chosen images, two or more, all have one {kind} class{named}"
         return {"one_class_clusters": Estimate(len(one_class), about=about)}
@@ -276,8 +253,3 @@ class UnsafeSet(Probe):
             ),
             "inputs": Estimate(len(far), about="unlabelled images examined"),
         }
-
-
-def _at(rows: RowTable, column: str, places: np.ndarray) -> np.ndarray:
-    """Some records of a column."""
-    return np.asarray(rows[column][places])

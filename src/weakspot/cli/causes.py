@@ -36,23 +36,30 @@ def select(
     budget: Annotated[
         int | None, typer.Option(help="Images to choose; by default as many as there are errors in clusters.")
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="What chooses: 'heat maps' (by default), 'rules', or a control: 'least confident', 'random'."
+        ),
+    ] = None,
     settings: SetOption = None,
     flags: ExaminationFlags,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Choose the unlabelled images that are worth labelling: those near the clusters of errors."""
+    """Choose the unlabelled images that are worth labelling: near the clusters of errors, or by confirmed rules."""
     from weakspot.asking.config import read_config
 
-    asked = selecting(with_settings(flags.applied(read_config(config)), "causes", settings), budget)
+    asked = selecting(with_settings(flags.applied(read_config(config)), "causes", settings), budget, by)
     answer(config, asked, flags, as_json=as_json, quiet=quiet)
 
 
-def selecting(config: "Config", budget: int | None) -> "Config":
+def selecting(config: "Config", budget: int | None, by: str | None = None) -> "Config":
     """The configuration with the unsafe set asked for."""
     options = dict(config.ask["causes"] or {})
     written = options.get("select")
-    chosen = {} if budget is None else {"budget": budget}
+    chosen: dict[str, Any] = {} if budget is None else {"budget": budget}
+    chosen |= {} if by is None else {"by": by}
     options["select"] = {**written, **chosen} if isinstance(written, Mapping) else chosen
     return config.model_copy(update={"ask": {"causes": options}})
 

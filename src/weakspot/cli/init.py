@@ -56,6 +56,7 @@ _FIRST_QUESTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "classes": ({}, {"by": "outputs"}, {"by": "pixels"}),
     "causes": ({"select": {"from": "pool"}}, {}),
+    "error_slices": ({},),
     "lesions": ({}, {"sampling": {"flips": [0, 1, 2]}}),
     "pictures": ({"size": 64},),
 }
@@ -190,6 +191,8 @@ def _questions(loaded: Loaded, trial: ModelTrial) -> dict[str, tuple[dict[str, A
             continue
         if name == "pictures" and len(trial.inputs) != 3:
             continue
+        if name == "error_slices" and questions["causes"][1] is None:
+            continue  # causes ask it, too; of a model that cannot be looked into it stands alone
         for options in _lesion_ways(loaded) if name == "lesions" else _fitting(name, ways, loaded.subject):
             questions[name] = (options, _why_not(name, {**_QUICKLY.get(name, {}), **_without_fit(options)}, loaded))
             if questions[name][1] is None:

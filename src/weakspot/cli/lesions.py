@@ -55,7 +55,9 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Train a lesion model on lesions of cases with masks, and calibrate it on held-out patients."""
+    from weakspot.asking.progress import Bar
     from weakspot.cli.room_commands import tell
+    from weakspot.core.progress import showing
     from weakspot.core.run import Run
     from weakspot.lesions.analysis import fit_finding
     from weakspot.lesions.gcn import Learning
@@ -75,7 +77,8 @@ def fit(
     patients = patients_of(lesions.case, patient)
     learning = Learning(epochs=epochs, seed=seed, device=device)
     how: dict[str, Any] = {"method": method, "learning": learning, "folds": folds, "keep": keep_true}
-    fitted = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
+    with showing(None if quiet or as_json else Bar()):
+        fitted = fit_lesion_model(lesions, patients, **how, parameters=parameters, patient=patient)
     save_model(fitted.model, output)
     tell([fit_finding(lesions, fitted, patients)], output, as_json=as_json, quiet=quiet)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CLUSTERS = "causes.root_causes"
 ERRORS = "causes.errors"
+SLICES = "causes.error_slices"
 WEIGHTS = "retrained.safetensors"
 _HEADER = "# Written by `weakspot causes retrain`, which replaces it next time.\n"
 
@@ -196,10 +197,23 @@ def _chosen_from(run: "Run") -> str:
 
 
 def _causes(run: "Run") -> dict[str, int]:
+    """The cause of each error of the test data, by what chose the images to label: clusters, or rules."""
+    from weakspot.causes.labelling import UNSAFE
+
+    by_rules = UNSAFE in run and "chosen_by" in run[UNSAFE].arrays
+    if by_rules and SLICES in run and ERRORS in run:
+        return _errors_of_rules(run)
     if CLUSTERS not in run:
         return {}
     arrays = run[CLUSTERS].arrays
     return dict(zip(arrays["image_id"].tolist(), arrays["image_cluster"].tolist(), strict=True))
+
+
+def _errors_of_rules(run: "Run") -> dict[str, int]:
+    arrays, table = run[SLICES].arrays, run[ERRORS].table
+    place = dict(zip(arrays["image_id"].tolist(), arrays["image_slice"].tolist(), strict=True))
+    rows = [] if table is None else zip(table["id"].to_pylist(), table["correct"].to_pylist(), strict=True)
+    return {name: place[name] for name, correct in rows if not correct}
 
 
 def _threshold(run: "Run") -> float | None:

@@ -23,9 +23,10 @@ from weakspot.core.progress import Silent
 from weakspot.core.reuse import KeptFindings, request_of
 from weakspot.core.run import Run
 from weakspot.core.sealed import DIGESTS
-from weakspot.core.source import Source, limited, with_made_splits
+from weakspot.core.source import Source, batch_limit, limited, with_made_splits
 from weakspot.core.subject import Subject
 from weakspot.core.threads import torch_threads
+from weakspot.core.trial_run import trying
 
 _TRIED = 3
 """Batches that each worker tries."""
@@ -89,10 +90,13 @@ def costs(
             tried[planned.split] = job.first
             shard_size = options.shard_size or usual_shard_size(job.batch_size, job.device)
             cost = _measured(planned, len(source.ids), job, reused, shard_size, worker)
-            begun = time.perf_counter()
+            seconds = cost.seconds
             for index, step in enumerate(missing):
-                findings[step.key] = finish(job, index)
-            yield replace(cost, seconds=cost.seconds + time.perf_counter() - begun)
+                begun = time.perf_counter()
+                with trying(len(job.source.ids), len(source.ids)) as trial:
+                    findings[step.key] = finish(job, index)
+                seconds += time.perf_counter() - begun if trial.seconds is None else trial.seconds
+            yield replace(cost, seconds=seconds)
 
 
 def _trial(
@@ -122,7 +126,8 @@ def _trial(
         inputs = source.read(np.arange(1)).inputs
         fitting = chosen_batch_size(subject.model, inputs, first.setting.layers, device, room=_ROOM)
         size, batches = min(size, max(fitting, _FEW)), 1 if fitting <= _FEW else _TRIED
-    each = max(_FEW, min(batches * size, int(len(source.ids) * _SHARE)))
+    fewest = min(_FEW, batch_limit(source) or _FEW)  # of whole volumes one alone
+    each = max(fewest, min(batches * size, int(len(source.ids) * _SHARE)))
     size = min(size, each)
     few = limited(source, each * engine.footprint().workers)
     cut = replace(options, batch_size=size, shard_size=each)

@@ -25,7 +25,7 @@ from weakspot.core.job import Job, Shard
 from weakspot.core.moving import moved
 from weakspot.core.observation import Batch, Observation, Setting, released_rows
 from weakspot.core.probe import Probe
-from weakspot.core.progress import Progress, Silent, say
+from weakspot.core.progress import Progress, Silent, say, showing
 from weakspot.core.sealed import damage, seal
 from weakspot.core.source import read_ahead
 from weakspot.core.state import merge_states
@@ -181,6 +181,7 @@ def finish(job: Job, index: int, *, engine: Engine | None = None, progress: Prog
     with (
         tempfile.TemporaryDirectory(prefix="rows-", dir=job.probe_folder(index)) as scratch,
         torch_threads(job.execution.threads),
+        showing(progress),
     ):
         probe.open_rows(folders, Path(scratch))
         finding = probe.finish()

@@ -1,6 +1,9 @@
 """How long work reports its progress. The command line draws a bar; a library call is silent unless given one."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 LOGGER = logging.getLogger("weakspot")
@@ -49,6 +52,24 @@ class Logged(Silent):
     def tell(self, message: str) -> None:
         """A warning."""
         LOGGER.warning("%s", message)
+
+
+_shown: ContextVar[Progress] = ContextVar("weakspot_progress")
+
+
+def shown_progress() -> Progress:
+    """Where to say how far it is, for what makes a Finding."""
+    return _shown.get(Silent())
+
+
+@contextmanager
+def showing(progress: Progress | None) -> Iterator[None]:
+    """What is done inside says there how far it is."""
+    token = _shown.set(progress or Silent())
+    try:
+        yield
+    finally:
+        _shown.reset(token)
 
 
 def say(progress: Progress | None, message: str) -> None:

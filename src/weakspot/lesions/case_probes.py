@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from weakspot.core.errors import BadSample, ConfigError, DataError
 from weakspot.core.look import Look
@@ -14,8 +16,8 @@ from weakspot.core.observation import Batch, Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
 from weakspot.core.tasks import Task
-from weakspot.lesions.cases import AXES, CaseLesions, LesionDefinition, case_lesions, z_scored
-from weakspot.lesions.metrics import RunningSamples, VoxelMaps
+from weakspot.lesions.cases import AXES, CaseLesions, LesionDefinition, SparseVolume, case_lesions, near, z_scored_at
+from weakspot.lesions.metrics import RunningSamples
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,18 @@ class Sampling:
             raise ConfigError(
                 f"expected looks ≥ 1 and classes ≥ 0 in the foreground, got {self.looks} and {self.foreground}"
             )
+
+
+def lesion_bits(probabilities: Tensor, sampling: Sampling) -> np.ndarray:
+    """The lesion masks of one look at some cases, flat and packed; slice by slice, as a whole volume takes memory."""
+    first, *rest = sampling.foreground
+    inside = torch.empty(probabilities[:, 0].shape, dtype=torch.bool)
+    for part in range(probabilities.shape[2]):
+        lesion = probabilities[:, first, part].float()
+        for number in rest:
+            lesion = lesion + probabilities[:, number, part].float()
+        inside[:, part] = (lesion > sampling.definition.threshold).cpu()
+    return np.packbits(inside.flatten(1).numpy(), axis=1)
 
 
 class CaseProbe(Probe):
@@ -59,17 +73,17 @@ class CaseProbe(Probe):
 
     def close(self, ids: Sequence[str]) -> None:
         """Hand on every case of the batch."""
-        batch, maps = self._batch, self._running.maps()
+        batch, running = self._batch, self._running
         del self._batch, self._running
         for index, case in enumerate(batch.ids):
             try:
-                self.keep(batch, maps, index)
+                self.keep(batch, running, index)
             except DataError as error:
                 raise BadSample(case, f"case {case}: {error}") from error
 
     @abstractmethod
-    def keep(self, batch: Batch, maps: VoxelMaps, index: int) -> None:
-        """Fold the case at one place of a batch into the state; `maps` are those of the whole batch."""
+    def keep(self, batch: Batch, running: RunningSamples, index: int) -> None:
+        """Fold the case at one place of a batch into the state; `running` are the sums over all looks at the batch."""
 
     def truth(self, batch: Batch, index: int, dimensions: int) -> np.ndarray | None:
         """Which voxels of a case truly belong to a lesion, boolean; None where that is not known."""
@@ -83,7 +97,11 @@ class CaseProbe(Probe):
                 f"the true mask holds {numbers.min():g} to {numbers.max():g}, expected class numbers from 0 to "
                 f"{self._classes - 1}: give lesions the number of their class"
             )
-        return np.isin(numbers, np.asarray(self.case_sampling.foreground))
+        first, *rest = self.case_sampling.foreground
+        found = numbers == first
+        for number in rest:
+            found |= numbers == number
+        return np.asarray(found)
 
 
 class LesionProbe(CaseProbe):
@@ -98,9 +116,7 @@ class LesionProbe(CaseProbe):
         """Also keep each look's own mask, as bits."""
         if seen.number == self.case_sampling.look.first:
             self._masks: list[np.ndarray] = []
-        lesion = seen.probabilities[:, list(self.case_sampling.foreground)].sum(1)
-        inside = (lesion > self.case_sampling.definition.threshold).flatten(1).cpu().numpy()
-        self._masks.append(np.packbits(inside, axis=1))
+        self._masks.append(lesion_bits(seen.probabilities, self.case_sampling))
         super().observe(seen)
 
     def close(self, ids: Sequence[str]) -> None:
@@ -108,9 +124,9 @@ class LesionProbe(CaseProbe):
         super().close(ids)
         del self._masks
 
-    def keep(self, batch: Batch, maps: VoxelMaps, index: int) -> None:
+    def keep(self, batch: Batch, running: RunningSamples, index: int) -> None:
         """Cut the case into lesions."""
-        case, lesions = batch.ids[index], self._case(batch, maps, index)
+        case, lesions = batch.ids[index], self._case(batch, running, index)
         count = len(lesions.columns["voxels"])
         self.lesions.append([case] * count, **lesions.columns, number=np.arange(1, count + 1))
         self.nodes.append([case] * len(lesions.features), place=lesions.nodes.places, features=lesions.features)
@@ -121,15 +137,23 @@ class LesionProbe(CaseProbe):
         numbers = {name: np.array([value], dtype=np.float64) for name, value in whole.items()}
         self.cases.append([case], **numbers, sides=np.array([masks.sides], dtype=np.int64))
 
-    def _case(self, batch: Batch, maps: VoxelMaps, index: int) -> CaseLesions:
-        by_name = {name: values[index].cpu().numpy() for name, values in vars(maps).items()}
-        intensities = batch.inputs[index].cpu().numpy()
-        if self.case_sampling.standardise:
-            intensities = z_scored(intensities)
-        dimensions = by_name["lesion"].ndim
+    def _case(self, batch: Batch, running: RunningSamples, index: int) -> CaseLesions:
+        lesion, definition = running.lesion(index).cpu().numpy(), self.case_sampling.definition
+        places = near(lesion > definition.threshold, definition.dilation)
+        inside = running.maps_at(index, torch.from_numpy(places))
+        if index == len(batch) - 1:
+            running.forget()
+        by_name: dict[str, Any] = {
+            name: SparseVolume(values.cpu().numpy(), places, lesion.shape) for name, values in vars(inside).items()
+        }
+        by_name["lesion"] = lesion
+        intensities: Any = batch.inputs[index].cpu().numpy()
+        if self.case_sampling.standardise and intensities.shape[1:] == lesion.shape:
+            intensities = z_scored_at(intensities, places)
+        dimensions = lesion.ndim
         truth, spacing = self.truth(batch, index, dimensions), spacing_of(batch, index, dimensions)
         packed = [own[index] for own in self._masks]
-        return case_lesions(by_name, intensities, truth, self.case_sampling.definition, spacing=spacing, sampled=packed)
+        return case_lesions(by_name, intensities, truth, definition, spacing=spacing, sampled=packed)
 
     def gathered(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """The table of all lesions by its columns, and the arrays beside it; in the order of the cases' ids."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +71,8 @@ class CaseLesions:
 
 
 def case_lesions(
-    maps: Mapping[str, np.ndarray],
-    intensities: np.ndarray,
+    maps: Mapping[str, Any],
+    intensities: Any,
     truth: np.ndarray | None,
     definition: LesionDefinition,
     *,
@@ -109,7 +111,7 @@ def case_lesions(
 
 
 def lesion_measures(
-    labels: Labels, count: int, maps: Mapping[str, np.ndarray], *, log_epsilon: float = 1e-6
+    labels: Labels, count: int, maps: Mapping[str, Any], *, log_epsilon: float = 1e-6
 ) -> dict[str, Floats]:
     """Mean of each measure over a lesion's voxels, and Σ log(u + ε) of the uncertainties (Nair et al. 2018).
 
@@ -159,6 +161,69 @@ def dice(predicted: np.ndarray, truth: np.ndarray) -> float:
     """
     total = int(predicted.sum()) + int(truth.sum())
     return 2 * int((predicted & truth).sum()) / total if total else float("nan")
+
+
+def near(mask: np.ndarray, steps: int) -> NDArray[np.int64]:
+    """The places, in C order, of a mask's voxels and of those within so many steps of them, corners included.
+
+    >>> near(np.array([[True, False, False], [False, False, False]]), 1).tolist()
+    [0, 1, 3, 4]
+    """
+    voxels = np.stack(np.unravel_index(np.flatnonzero(mask), mask.shape), 1)
+    reached = np.zeros(mask.size, dtype=np.bool_)
+    for shift in product(range(-steps, steps + 1), repeat=mask.ndim):
+        moved = voxels + shift
+        inside = ((moved >= 0) & (moved < mask.shape)).all(1)
+        reached[np.ravel_multi_index(tuple(moved[inside].T), mask.shape)] = True
+    return np.flatnonzero(reached)
+
+
+@dataclass(frozen=True)
+class SparseVolume:
+    """A volume of which only the values at some places are kept, and can be asked for.
+
+    places: in C order, rising.
+
+    >>> volume = SparseVolume(np.array([0.5, 0.7]), np.array([1, 5]), (2, 3))
+    >>> volume.ravel()[np.array([5])].tolist(), volume[np.array([0]), np.array([1])].tolist()
+    ([0.7], [0.5])
+    """
+
+    values: np.ndarray
+    places: NDArray[np.int64]
+    shape: tuple[int, ...]
+
+    def ravel(self) -> "SparseVolume":
+        """The same, asked by places."""
+        return self
+
+    def __getitem__(self, at: Any) -> np.ndarray:
+        """The values at places, or at coordinates given as a tuple of arrays."""
+        places = np.ravel_multi_index(at, self.shape) if isinstance(at, tuple) else at
+        return np.asarray(self.values[np.searchsorted(self.places, places)])
+
+
+def z_scored_at(volume: np.ndarray, places: NDArray[np.int64]) -> list[SparseVolume]:
+    """As `z_scored`, at some places alone: a sequence each."""
+    found = []
+    for sequence in volume:
+        mean, spread = _mean_and_spread(sequence)
+        inside = sequence.reshape(-1)[places].astype(np.float64)
+        standard = (inside - mean) / spread if spread > 0 else np.zeros(len(places))
+        found.append(SparseVolume(standard.astype(np.float32), places, sequence.shape))
+    return found
+
+
+def _mean_and_spread(sequence: np.ndarray) -> tuple[float, float]:
+    """Over the voxels that are not 0, slice by slice: in float64 the whole would take much memory."""
+    count = total = squares = 0.0
+    for part in sequence:
+        inside = part[part != 0].astype(np.float64)
+        count, total = count + inside.size, total + inside.sum()
+    mean = total / count if count else 0.0
+    for part in sequence:
+        squares += ((part[part != 0].astype(np.float64) - mean) ** 2).sum()
+    return float(mean), float(np.sqrt(squares / count)) if count else 0.0
 
 
 def z_scored(volume: np.ndarray) -> NDArray[np.float32]:

@@ -7,6 +7,7 @@ so that a neighbour is an addition to a position and lesions that lie close toge
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,15 +83,15 @@ def lesion_edges(nodes: LesionNodes) -> NDArray[np.int32]:
 
 
 def node_features(
-    nodes: LesionNodes, intensities: np.ndarray, label: np.ndarray, measures: Sequence[np.ndarray]
+    nodes: LesionNodes, intensities: Any, label: np.ndarray, measures: Sequence[Any]
 ) -> NDArray[np.float32]:
     """The n + 4 features of each node: n intensities, label, entropy, variance, PCS; shape (nodes, n + 4).
 
-    intensities: (n, …voxels).
+    intensities: (n, …voxels), or n volumes.
     label: 1 for voxels of the lesion class.
     measures: the three maps.
     """
-    shapes = {label.shape, intensities.shape[1:], *(each.shape for each in measures)}
+    shapes = {label.shape, *(each.shape for each in (*intensities, *measures))}
     if len(shapes) > 1:
         raise DataError(f"intensities, label and measures differ in shape: {sorted(shapes)}")
     at = tuple(nodes.places.T)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.finding import Finding
+from weakspot.core.progress import shown_progress
 from weakspot.core.stateless_random import draw_keys
 from weakspot.lesions.baselines import DIRECT
 from weakspot.lesions.gcn import Learning, Readout
@@ -210,13 +211,23 @@ def _fitted(
     patient: str | None,
 ) -> FittedLesionModel:
     asked = known_methods(lesions) if method == BEST else (method,)
-    held_out = {name: held_out_scores(lesions, patients, name, how, folds=folds) for name in asked}
+    progress = shown_progress()
+    progress.begin("training methods", total=len(asked) + len(TRAINED))
+    try:
+        held_out, trained = dict[str, Floats](), dict[str, Trained]()
+        for name in asked:
+            held_out[name] = held_out_scores(lesions, patients, name, how, folds=folds)
+            progress.advance(1)
+        for name in TRAINED:
+            trained[name] = train(name, lesions, np.arange(len(lesions)), how)
+            progress.advance(1)
+    finally:
+        progress.end()
     choice = choose_method(_comparable(held_out), lesions.false_positive, patients) if method == BEST else None
     taken = method if choice is None else choice.method
-    every = np.arange(len(lesions))
     model = LesionModel(
         taken,
-        {name: train(name, lesions, every, how) for name in TRAINED},
+        trained,
         how.readout,
         calibrate(held_out[taken], lesions.false_positive),
         tuple(np.unique(lesions.case).tolist()),

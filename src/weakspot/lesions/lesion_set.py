@@ -69,6 +69,14 @@ class LesionSet:
         """Every lesion as a graph."""
         return lesion_graphs(self.nodes, self.features)
 
+    @cached_property
+    def node_means(self) -> NDArray[np.float64]:
+        """The mean of each feature over the nodes of a lesion, shape (lesions, features)."""
+        sizes = np.diff(self.nodes.starts)
+        if not len(sizes):
+            return np.zeros((0, self.features.shape[1]))
+        return np.add.reduceat(self.features.astype(np.float64), self.nodes.starts[:-1], axis=0) / sizes[:, None]
+
     @property
     def truth_known(self) -> bool:
         """Whether the lesions were cut with the true masks beside."""

@@ -60,11 +60,7 @@ def entropy_size_features(lesions: LesionSet) -> Floats:
 
 def node_mean_features(lesions: LesionSet) -> Floats:
     """The mean of each feature over the nodes of a lesion's graph; shape (lesions, features)."""
-    sizes = np.diff(lesions.nodes.starts)
-    of = np.repeat(np.arange(len(sizes)), sizes)
-    sums = np.zeros((len(sizes), lesions.features.shape[1]))
-    np.add.at(sums, of, lesions.features.astype(np.float64))
-    return sums / sizes[:, None]
+    return lesions.node_means
 
 
 def tree_features(lesions: LesionSet) -> Floats:

@@ -4,13 +4,16 @@ Entropy and mutual information as in Gal, Islam and Ghahramani 2017, variance as
 confidence score as in Zhang et al. 2020; which of them say something about lesions: Lambert et al. 2022.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from weakspot.core.errors import ConfigError, DataError, SubjectError
+
+_AT_ONCE = 1 << 23
+"""Probabilities that are added at once."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,15 @@ class RunningSamples:
         if self.count == 0:
             self._begin(probabilities)
         self.count += 1
-        sample = probabilities.float()
-        before = self._of_lesion(sample).sub_(self._of_lesion(self._mean))
-        self._mean += (sample - self._mean).div_(self.count)
-        after = self._of_lesion(sample).sub_(self._of_lesion(self._mean))
-        self._squares += before.mul_(after)
-        self._entropy += entropy(sample).sub_(self._entropy).div_(self.count)
+        for part in _slabs(probabilities):  # what is in between takes little memory
+            of_voxel = part[:1] + part[2:]
+            self._add(probabilities[part].float(), self._mean[part], self._squares[of_voxel], self._entropy[of_voxel])
+
+    def _add(self, sample: Tensor, mean: Tensor, squares: Tensor, spread: Tensor) -> None:
+        before = self._of_lesion(sample).sub_(self._of_lesion(mean))
+        mean += (sample - mean).div_(self.count)
+        squares += before.mul_(self._of_lesion(sample).sub_(self._of_lesion(mean)))
+        spread += entropy(sample).sub_(spread).div_(self.count)
 
     def _begin(self, probabilities: Tensor) -> None:
         classes = probabilities.shape[1]
@@ -65,20 +71,51 @@ class RunningSamples:
 
     def _of_lesion(self, probabilities: Tensor) -> Tensor:
         """The probability of the lesion classes together; a new tensor."""
-        return probabilities[:, self._lesion].sum(1)
+        total = probabilities[:, self._lesion[0]].clone()
+        for number in self._lesion[1:]:
+            total += probabilities[:, number]
+        return total
 
     def maps(self) -> VoxelMaps:
         """The maps over all looks so far."""
         if self.count == 0:
             raise DataError("no look was added: there is nothing to measure")
-        total = entropy(self._mean)
+        return self._measured(self._mean, self._squares, self._entropy)
+
+    def lesion(self, case: int) -> Tensor:
+        """The mean probability of the lesion classes together, of one case."""
+        return self._of_lesion(self._mean[case : case + 1])[0]
+
+    def maps_at(self, case: int, places: Tensor) -> VoxelMaps:
+        """The maps of one case at some voxels, by their places in C order; each of shape (voxels,)."""
+        sums = (self._mean[case].flatten(1), self._squares[case].flatten(), self._entropy[case].flatten())
+        mean, squares, spread = (values[..., places.to(values.device)][None] for values in sums)
+        return VoxelMaps(*(values[0] for values in vars(self._measured(mean, squares, spread)).values()))
+
+    def forget(self) -> None:
+        """Give the memory back; nothing can be added or asked afterwards."""
+        self.count = 0
+        del self._mean, self._squares, self._entropy
+
+    def _measured(self, mean: Tensor, squares: Tensor, spread: Tensor) -> VoxelMaps:
+        total = entropy(mean)
         return VoxelMaps(
-            lesion=self._of_lesion(self._mean),
+            lesion=self._of_lesion(mean),
             entropy=total,
-            variance=(self._squares / self.count).clamp_min_(0),
-            pcs=predicted_confidence_score(self._mean),
-            mutual_information=(total - self._entropy).clamp_min_(0),
+            variance=(squares / self.count).clamp_min_(0),
+            pcs=predicted_confidence_score(mean),
+            mutual_information=(total - spread).clamp_min_(0),
         )
+
+
+def _slabs(values: Tensor) -> Iterator[tuple[slice, ...]]:
+    """Parts along the first axis of the voxels, each of a bounded size."""
+    if values.ndim < 3:
+        yield (slice(None), slice(None))
+        return
+    step = max(1, _AT_ONCE // max(1, values[:, :, :1].numel()))
+    for start in range(0, values.shape[2], step):
+        yield (slice(None), slice(None), slice(start, start + step))
 
 
 def entropy(probabilities: Tensor) -> Tensor:
@@ -87,7 +124,9 @@ def entropy(probabilities: Tensor) -> Tensor:
     >>> entropy(torch.tensor([[0.5, 0.5], [1.0, 0.0]])).numpy().round(4).tolist()
     [0.6930999755859375, 0.0]
     """
-    total: Tensor = torch.special.xlogy(probabilities, probabilities).sum(1)
+    total: Tensor = torch.special.xlogy(probabilities[:, 0], probabilities[:, 0])
+    for number in range(1, probabilities.shape[1]):
+        total += torch.special.xlogy(probabilities[:, number], probabilities[:, number])
     return total.abs_()  # every term is at most 0, and none shall be −0
 
 
@@ -97,5 +136,8 @@ def predicted_confidence_score(mean: Tensor) -> Tensor:
     >>> predicted_confidence_score(torch.tensor([[0.2, 0.5, 0.3]])).numpy().round(3).tolist()
     [0.20000000298023224]
     """
+    if mean.shape[1] == 2:
+        apart: Tensor = (mean[:, 0] - mean[:, 1]).abs_()
+        return apart
     top = mean.topk(2, dim=1).values
     return top[:, 0] - top[:, 1]

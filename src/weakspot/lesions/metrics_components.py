@@ -39,17 +39,17 @@ def lesion_components(mask: np.ndarray, *, smallest: int = 3) -> tuple[Labels, i
     if box is None:
         return labels, 0
     numbered, count = ndimage.label(mask[box], structure=np.ones((3,) * mask.ndim, dtype=bool), output=np.int32)
-    keep = np.bincount(numbered.ravel(), minlength=count + 1) >= smallest
+    keep = np.bincount(numbered[numbered > 0], minlength=count + 1) >= smallest
     keep[0] = False
     new = np.where(keep, np.cumsum(keep), 0).astype(np.int32)
-    labels[box] = new[numbered]
+    labels[box] = np.take(new, numbered, out=numbered, mode="clip")
     return labels, int(keep.sum())
 
 
 def _bounding_box(mask: np.ndarray) -> tuple[slice, ...] | None:
     """The smallest box around what is true; none where nothing is."""
-    places = [np.unique(axis) for axis in np.nonzero(mask)]
-    return tuple(slice(along[0], along[-1] + 1) for along in places) if len(places[0]) else None
+    places = np.nonzero(mask)
+    return tuple(slice(along.min(), along.max() + 1) for along in places) if len(places[0]) else None
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def adjusted_iou(predicted: Labels, truth: Labels, covered: NDArray[np.bool_] | 
     of, meets = predicted.ravel()[places], truth.ravel()[places]
     voxels = np.bincount(of, minlength=count + 1)
     uncovered = predicted == 0 if covered is None else ~covered
-    missed = np.bincount(truth[uncovered], minlength=true_count + 1)
+    missed = np.bincount(truth[(truth > 0) & uncovered], minlength=true_count + 1)
     pairs, shared = np.unique(of.astype(np.int64) * (true_count + 1) + meets, return_counts=True)
     k, g = np.divmod(pairs, true_count + 1)
     common = np.bincount(k, weights=shared * (g > 0), minlength=count + 1)

@@ -54,7 +54,7 @@ def matches(predicted: Labels, truth: Labels, spacing: Sequence[float] | None = 
     """
     if predicted.shape != truth.shape:
         raise DataError(f"prediction and truth differ in shape: {predicted.shape} and {truth.shape}")
-    sizes, true_sizes = np.bincount(predicted.ravel(), minlength=1), np.bincount(truth.ravel(), minlength=1)
+    sizes, true_sizes = (np.bincount(labels[labels > 0], minlength=1) for labels in (predicted, truth))
     both = np.flatnonzero((predicted > 0) & (truth > 0))
     pairs, common = np.unique(
         predicted.ravel()[both].astype(np.int64) * len(true_sizes) + truth.ravel()[both], return_counts=True

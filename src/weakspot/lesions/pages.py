@@ -205,11 +205,17 @@ def grey(
 )
 def coloured(
     run: Chosen, number: Number, plane: Plane, index: Index, width: Pixels, height: Pixels, below: Real = 2.0,
-    truth: bool = False, line: Annotated[int, Query(ge=1, le=8)] = 1, split: Split = "test", v: Version = "",
+    truth: bool = False, plain: bool = False, line: Annotated[int, Query(ge=1, le=8)] = 1, split: Split = "test",
+    v: Version = "",
 ) -> Response:  # fmt: skip
-    """Coloured by the probability of a false positive; those not `below` it dashed, the truth purple."""
+    """Coloured by the probability of a false positive; those not `below` it dashed, the truth purple.
+
+    plain: all in grey, for a read that the probability shall not sway.
+    """
     opened, chosen = _with_slice(volume(run, split, number), plane, index), listed(run, split)
     probability = chosen.probabilities(opened.case, int(opened.numbers.max(initial=0)))
+    if plain:
+        probability[:] = np.nan
     true = opened.true_lesions(plane, index) if truth else None
     layer = outline_layer(opened.labels(plane, index), true, probability, below, (width, height), width=line)
     return picture(quick_png(layer), versioned=v == version(run, split))

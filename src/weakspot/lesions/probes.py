@@ -13,11 +13,13 @@ from weakspot.core.look import Look
 from weakspot.core.probe import complete_options
 from weakspot.core.source import Source
 from weakspot.core.step import Step
+from weakspot.core.trial_run import trial_run
 from weakspot.lesions import outputs as declared
 from weakspot.lesions.analysis import check_alike, fit_finding, ordered, scores_finding
 from weakspot.lesions.case_probes import CaseProbe, LesionProbe, Sampling
 from weakspot.lesions.cases import LesionDefinition
 from weakspot.lesions.estimates import case_summary
+from weakspot.lesions.fit_forecast import tried_fit
 from weakspot.lesions.gcn import Learning, Readout
 from weakspot.lesions.leakage import check_not_learnt, check_unseen, check_untrained
 from weakspot.lesions.lesion_model import BEST, LesionModel, fit_lesion_model
@@ -206,7 +208,11 @@ class LesionFit(SampledLesionProbe):
     def finish(self) -> Finding:
         """The trained methods, and what they say of held-out patients."""
         lesions = LesionSet.of(self.gathered_lesions())
-        patients = patients_of(lesions.case, self.patient)
+        patients, trial = patients_of(lesions.case, self.patient), trial_run()
+        if trial is not None:
+            share = trial.whole / trial.tried
+            fitted, trial.seconds = tried_fit(lesions, self.learning, method=self.method, folds=self.folds, share=share)
+            return fit_finding(lesions, fitted, patients)
         how: dict[str, Any] = {"method": self.method, "learning": self.learning, "folds": self.folds}
         how["keep"] = self.keep_true
         how |= {"parameters": self.lesions_probe.parameters(), "patient": self.patient}

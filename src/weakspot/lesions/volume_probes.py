@@ -13,7 +13,7 @@ from weakspot.core.probe import Rows
 from weakspot.core.rows import RowTable
 from weakspot.lesions import outputs as declared
 from weakspot.lesions.case_probes import spacing_of
-from weakspot.lesions.metrics import VoxelMaps
+from weakspot.lesions.metrics import RunningSamples
 from weakspot.lesions.metrics_components import lesion_components
 from weakspot.lesions.probes import SamplingProbe
 from weakspot.lesions.slices import intensity_window
@@ -45,10 +45,10 @@ class CaseVolumes(SamplingProbe):
     true = Rows()
     cases = Rows()
 
-    def keep(self, batch: Batch, maps: VoxelMaps, index: int) -> None:
+    def keep(self, batch: Batch, running: RunningSamples, index: int) -> None:
         """Keep one case; a slice counts as a volume of one."""
         case, definition = batch.ids[index], self.case_sampling.definition
-        lesion = maps.lesion[index].cpu().numpy()
+        lesion = running.lesion(index).cpu().numpy()
         labels, _ = lesion_components(lesion > definition.threshold, smallest=definition.smallest)
         truth, spacing = self.truth(batch, index, lesion.ndim), spacing_of(batch, index, lesion.ndim)
         if tuple(batch.inputs.shape[2:]) != lesion.shape:

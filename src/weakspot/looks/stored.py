@@ -58,14 +58,16 @@ class StoredSamples:
         """The volumes that are asked for; NaN where no network was requested."""
         question = asked()
         if question is None:
-            return torch.full((inputs.shape[0], self.classes, *inputs.shape[2:]), torch.nan, device=inputs.device)
+            nothing = torch.full((), torch.nan, device=inputs.device)
+            return nothing.expand(inputs.shape[0], self.classes, *inputs.shape[2:])
         if are_flipped():
             raise SubjectError(
                 "stored samples are of the image as it is, so flips mean nothing: sample by members alone"
             )
         folder = self.folders[question.of(len(self.folders))]
         shape = (self.classes, *inputs.shape[2:])
-        return torch.stack([self.volume(folder, case, shape) for case in question.ids]).to(inputs.device)
+        volumes = [self.volume(folder, case, shape) for case in question.ids]
+        return (volumes[0][None] if len(volumes) == 1 else torch.stack(volumes)).to(inputs.device)
 
     def subject(self, *, names: Sequence[str] | None = None) -> Subject:
         """The stored samples as a Subject; `names` are those of the classes."""
@@ -128,10 +130,11 @@ class StoredSamples:
         return key
 
     def volume(self, folder: Path, case: str, shape: tuple[int, ...]) -> Tensor:
-        """The volume of a case in one folder, float32; one of another shape, or that is no softmax, is refused."""
+        """The volume of a case in one folder, in half precision where it is stored so; no softmax is refused."""
         path = folder / f"{case}.npz"
         with _reading(path, case), open_plain(path) as file, np.load(file, allow_pickle=False) as stored:
-            values = np.asarray(stored[self._key(list(stored), path, case)], dtype=np.float32)
+            values = stored[self._key(list(stored), path, case)]
+            values = values if values.dtype == np.float16 else values.astype(np.float32)
         _check_volume(values, shape, path, case)
         return torch.from_numpy(values)
 
@@ -163,12 +166,14 @@ def _check_shape(found: tuple[int, ...], shape: tuple[int, ...], path: Path, cas
 
 def _check_volume(values: np.ndarray, shape: tuple[int, ...], path: Path, case: str) -> None:
     _check_shape(values.shape, shape, path, case)
-    total = values.sum(0)
-    if not np.isfinite(total).all() or values.min() < 0 or np.abs(total - 1).max() > _SUMS_TO:
+    slices = (values[:, part].astype(np.float32) for part in range(values.shape[1]))  # a whole volume takes memory
+    ends = np.array([(part.min(), (total := part.sum(0)).min(), total.max()) for part in slices])
+    lowest, low, high = float(ends[:, 0].min()), float(ends[:, 1].min()), float(ends[:, 2].max())
+    if not (lowest >= 0 and low >= 1 - _SUMS_TO and high <= 1 + _SUMS_TO):
         raise BadSample(
             case,
             f"case {case}: the numbers of a voxel in {path} are no probabilities that sum to 1 (least "
-            f"{values.min():.3g}, largest sum {total.max():.3g}): store the softmax; regions that overlap have none",
+            f"{lowest:.3g}, largest sum {high:.3g}): store the softmax; regions that overlap have none",
         )
 
 

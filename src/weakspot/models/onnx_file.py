@@ -111,7 +111,7 @@ class OnnxModel:
         if len(shape) == 4 and turned == tuple(self._input.shape[1:]):
             other = "last" if self._channels == "first" else "first"
             return f": it wants the channels {other}; give arguments: {{channels: {other}}}"
-        return ": give the data that size, or a preprocess"
+        return ": give the data that size (of images, size: [height, width] under the split), or a preprocess"
 
 
 def _session(path: Path, device: str) -> Any:

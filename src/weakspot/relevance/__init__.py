@@ -17,7 +17,7 @@ from weakspot.relevance.operations import register
 from weakspot.relevance.propagation import Method, propagation, relevance
 from weakspot.relevance.result import Relevance
 from weakspot.relevance.rules import LRP0, AlphaBeta, Epsilon, Flat, Gamma, Rule, WSquare, ZBox, ZPlus
-from weakspot.relevance.starts import ClassContrast, ForClass, Output, Region, Start, Winner, Worst
+from weakspot.relevance.starts import ClassContrast, ForClass, Output, Region, Start, Winner, Winners, Worst
 from weakspot.relevance.trace import Trace
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Trace",
     "WSquare",
     "Winner",
+    "Winners",
     "Worst",
     "ZBox",
     "ZPlus",

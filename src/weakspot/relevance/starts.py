@@ -108,6 +108,19 @@ class Region:
         return weights
 
 
+@dataclass(frozen=True)
+class Winners:
+    """The winning logit at every position; for outputs (N, classes, positions ...)."""
+
+    def weights(self, outputs: Tensor) -> Tensor:
+        if outputs.dim() < 3:
+            raise SubjectError(
+                f"Winners needs outputs (N, classes, positions ...), got shape {tuple(outputs.shape)}; use Winner for "
+                "a classifier"
+            )
+        return torch.zeros_like(outputs).scatter_(1, outputs.argmax(1, keepdim=True), 1.0)
+
+
 def _one_hot(indices: Tensor, outputs: Tensor) -> Tensor:
     return torch.zeros_like(outputs).scatter_(1, indices[:, None], 1.0)
 

@@ -56,7 +56,7 @@ function rates(one) {
     const ends = element("div", { class: "whisker", hidden: low === null || low === undefined });
     Object.assign(ends.style, { left: `${100 * low}%`, width: `${100 * (high - low)}%` });
     return element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "track-of" }, element("div", { class: "track" }, value, ends)),
-      element("td", { class: "number" }, percent(share)), element("td", { class: "quiet" }, interval(low, high, percent)));
+      element("td", { class: "number" }, percent(share)), element("td", { class: "quiet ends-of" }, interval(low, high, percent)));
   };
   return element("table", { class: "rates" }, element("caption", {}, "Error rate, in the half of the images that it was not found on, with 95 % intervals"),
     element("tbody", {}, line("where it holds", one.error_rate, one.low, one.high), line("elsewhere", one.elsewhere, one.elsewhere_low, one.elsewhere_high)));
@@ -84,7 +84,7 @@ async function load() {
   entries = [...told.causes, ...(told.doubtful.length ? [{ examples: told.doubtful }] : [])];
   const at = entries.findIndex((entry) => (entry.slice ?? -1) === state.values.cause);
   chooser.node.hidden = !entries.length;
-  if (!entries.length) fill(detail, element("p", {}, told.answer || "No rule for errors was found."));
+  if (!entries.length) fill(detail, element("p", {}, told.answer || "No rule holds for unusually many errors; or the model makes too few."));
   chooser.show(entries, Math.max(0, at));
 }
 

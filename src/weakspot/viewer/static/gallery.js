@@ -18,7 +18,7 @@ export function gallery({ title, split, filter = [], sort = "" }) {
   return section;
 }
 
-const labelOf = ({ columns }, name) => (columns.find((column) => column.name === name)?.label ?? name).toLowerCase();
+const labelOf = ({ columns }, name) => (columns.find((column) => column.name === name)?.label ?? name).replace(/ \(.*\)$/, "").toLowerCase();
 
 async function show(body, query) {
   const found = await listed(query);
@@ -40,7 +40,7 @@ async function show(body, query) {
       if (!row) continue;
       const by = query.sort.replace(/^-/, "");
       const [given, label] = answerLines(listing, row);
-      const value = by && `${number(listing.value(row, by))} ${labelOf(found, by)}`;
+      const value = by && `${labelOf(found, by)} ${number(listing.value(row, by))}`;
       const lines = [label ? `✗ ${given}` : given || row.id, label, value].filter(Boolean);
       fill(words[index], lines.flatMap((line, at) => (at ? [element("br"), line] : [line])));
       cells[index].parentNode.setAttribute("aria-label", `Enlarge ${row.id}`);

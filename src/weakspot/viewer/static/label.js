@@ -76,7 +76,7 @@ async function load() {
 function offerAnswers() {
   panel = new AnswerPanel({ ...about, given: answer, left: () => all.focus() });
   const own = new OwnKeys({ given: answer, meant: typed });
-  fill(side, panel.node, element("div", { class: "bar" }, button("Unusable", "x", () => answer(UNUSABLE)), button("Skip", "s", skip), button("No label", "⌫", () => answer(null)), predictionButton),
+  fill(side, panel.node, element("div", { class: "bar" }, ...(about.plan ? [] : [button("Unusable", "x", () => answer(UNUSABLE))]), button("Skip", "s", skip), button("No label", "⌫", () => answer(null)), predictionButton),
     prediction, ofTraining, own.node);
   bind(panel.bindings);
 }
@@ -270,7 +270,7 @@ bind([
   { keys: ["ArrowUp"], does: "previous cluster", group: "Images", run: () => chooser.step(-1) },
   { keys: ["s", "Space"], does: "skip", group: "Label", run: skip },
   { keys: ["n"], does: "next image without a label", group: "Images", run: goOn },
-  { keys: ["x"], does: "label as unusable: it shows nothing that could be labelled", group: "Label", run: () => void answer(UNUSABLE) },
+  { keys: ["x"], does: "label as unusable: it shows nothing that could be labelled", group: "Label", run: () => void (about.plan || answer(UNUSABLE)) },
   { keys: ["g"], does: "show or hide the model's prediction", group: "Label", run: () => void showPrediction() },
   { keys: ["Backspace", "Delete"], does: "remove the label", group: "Label", run: () => void answer(null) },
   { keys: ["Enter"], does: "enlarge", group: "Images", run: enlarge },

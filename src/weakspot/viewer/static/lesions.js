@@ -5,14 +5,15 @@ import { complain, element, fill, page } from "./dom.js";
 import { Grid } from "./grid.js";
 import { bind } from "./keys.js";
 import { LesionTable } from "./lesion_table.js";
-import { dragged, placeAt, PLANES, presets, sliceOf, stepped } from "./planes.js";
+import { dragged, placeAt, PLANES, presets, sliceOf, spot, stepped } from "./planes.js";
 import { SliceView } from "./slice_view.js";
 import { counted, number } from "./text.js";
 import { urlState } from "./url.js";
+import { Verdicts } from "./verdicts.js";
 
 const KEEP_ALL = 1;
 const state = urlState({
-  split: "test", only: "", sort: "", case: "", lesion: 0, z: -1, y: -1, x: -1, sequence: 0, low: "", high: "", below: KEEP_ALL, truth: false,
+  split: "test", only: "", sort: "", case: "", lesion: 0, z: -1, y: -1, x: -1, sequence: 0, low: "", high: "", below: KEEP_ALL, truth: false, blind: false,
 });
 let response; // the list and the cases as the server gives them
 let table;
@@ -21,6 +22,7 @@ let shown; // the case at hand: number, extents, windows
 let place = [0, 0, 0];
 let active = "axial"; // the plane that keys step through
 let windowing = false;
+let verdicts;
 
 // controls
 const field = (label, control) => element("label", { class: "field" }, element("span", {}, label), control);
@@ -52,12 +54,17 @@ const level = element("input", { type: "number", step: "any", on: { change: type
 const width = element("input", { type: "number", step: "any", min: 0, on: { change: typedWindow } });
 const dragging = element("button", { type: "button", "aria-pressed": "false", on: { click: toggleWindowing } }, "Drag changes window ", element("kbd", {}, "w"));
 const truth = element("button", { type: "button", "aria-pressed": "false", on: { click: toggleTruth } }, "True lesions ", element("kbd", {}, "t"));
+const blind = element("button", { type: "button", "aria-pressed": "false", on: { click: toggleBlind } }, "Hide truth and probability ", element("kbd", {}, "b"));
+const judges = Object.fromEntries([["accepted", "Accept", "a"], ["rejected", "Reject", "x"]].map(([verdict, text, key]) => [verdict,
+  element("button", { type: "button", "aria-pressed": "false", on: { click: () => judge(verdict) } }, `${text} `, element("kbd", {}, key))]));
+const note = element("textarea", { "aria-label": "Note on this lesion", placeholder: "Note", on: { change: () => noted() } });
+const verdict = element("div", { class: "verdict" }, element("div", { class: "bar" }, Object.values(judges), blind, button("Export verdicts", "", download)), note);
 const legend = element("div", { class: "ramp-bar", "aria-hidden": "true" });
 const about = element("div", { class: "about-lesion" });
 const controls = element("section", { class: "controls", "aria-label": "Display" }, about,
   element("div", { class: "bar" }, sequenceField, field("Window", preset), field("Level", level), field("Width", width), dragging, truth),
-  legend, element("p", { class: "quiet ends" }, element("span", {}, "0 real"), element("span", {}, "false positive 1")),
-  element("p", { class: "quiet" }, "Dashed grey and black: dropped lesions. Purple: true lesions. Click to move the other planes to that point, turn the wheel to step through slices, drag with the right button to change the window."));
+  verdict, legend, element("p", { class: "quiet ends" }, element("span", {}, "0 real"), element("span", {}, "false positive 1")),
+  element("p", { class: "quiet" }, "Dashed grey and black: dropped lesions. Purple: true lesions. Click to move the other planes to that point, turn the wheel to step through slices, drag with the right button to change the window. Turn the wheel with Ctrl, or press + and −, to zoom; drag with Alt to pan."));
 const missing = element("p", { class: "caution", hidden: true });
 const planes = element("div", { class: "planes", hidden: true }, PLANES.map((plane) => views[plane].node), controls);
 
@@ -68,6 +75,7 @@ page().append(element("h1", { class: "unseen" }, "Lesions"), element("div", { cl
 async function load() {
   response = await ask("/lesions", { split: state.values.split });
   table = new LesionTable(response.lesions);
+  verdicts = new Verdicts(`${response.run ?? location.host} ${response.split}`);
   missing.textContent = response.note;
   missing.hidden = !response.note;
   splitField.hidden = response.splits.length < 2;
@@ -88,6 +96,7 @@ async function restore() {
   order.value = sort;
   below.value = share;
   truth.setAttribute("aria-pressed", drawn);
+  showBlind();
   list({});
   const at = rows.indexOf(table.find(state.values.case, state.values.lesion));
   grid.show(rows.length, Math.max(0, at));
@@ -115,11 +124,12 @@ function draw(cell, index) {
   const row = rows[index];
   const probability = table.probability(row);
   const stays = table.kept(row, limitNow());
-  const truly = table.truth ? (table.true_positive[row] ? " · a true lesion" : " · no lesion") : "";
+  const own = verdicts.of(table.case[row], table.lesion[row])?.verdict;
+  const truly = table.truth && !state.values.blind ? (table.true_positive[row] ? " · a true lesion" : " · no lesion") : "";
   const size = number(table.volume_mm3?.[row] ?? null) === "–" ? counted(table.voxels[row], "voxel") : `${number(Math.round(table.volume_mm3[row]))} mm³`;
   cell.className = `cell lesion${stays ? "" : " dropped"}${index === grid.at ? " current" : ""}`;
-  cell.style.borderLeftColor = table.colour[row];
-  fill(cell, element("span", { class: "line" }, element("strong", {}, probability === null ? "–" : probability.toFixed(2)), ` · ${table.case[row]} · ${table.lesion[row]}`),
+  cell.style.borderLeftColor = state.values.blind ? "" : table.colour[row];
+  fill(cell, element("span", { class: "line" }, own && element("span", { class: "mark" }, own), element("strong", {}, probability === null || state.values.blind ? "–" : probability.toFixed(2)), ` · ${table.case[row]} · ${table.lesion[row]}`),
     element("span", { class: "line two" }, `${stays ? "" : "dropped · "}${size}${truly}`));
 }
 
@@ -137,7 +147,7 @@ function count() {
   const found = table.counts(rows, limitNow());
   limit.textContent = state.values.below >= KEEP_ALL ? "1 (all)" : state.values.below.toFixed(2);
   below.ariaValueText = limit.textContent;
-  kept.textContent = table.truth
+  kept.textContent = table.truth && !state.values.blind
     ? `Kept: ${found.trueKept} of ${counted(found.true, "true lesion")}, ${found.falseKept} of ${counted(found.false, "false positive")}`
     : `Kept: ${found.kept} of ${counted(found.all, "lesion")}`;
 }
@@ -177,21 +187,83 @@ async function open(name) {
     views[plane].open(found.planes[plane], look);
   }
   offerSequences();
-  truth.hidden = !found.truth;
+  truth.hidden = !found.truth || state.values.blind;
   return true;
 }
 
 function tell(row) {
-  const lines = [["Case", table.case[row]], ["Lesion", table.lesion[row]], ["Probability of a false positive", table.probability(row) === null ? "not known" : number(table.probability(row))],
+  showVerdict();
+  const lines = [["Case", table.case[row]], ["Lesion", table.lesion[row]], ["Probability of a false positive", state.values.blind ? null : table.probability(row) === null ? "not known" : number(table.probability(row))],
     ["Size", `${counted(table.voxels[row], "voxel")}${table.volume_mm3?.[row] ? `, ${number(table.volume_mm3[row])} mm³` : ""}`],
-    ["Truth", table.truth ? `${table.true_positive[row] ? "a true lesion" : "no lesion"}${table.adjusted_iou ? `, adjusted IoU ${number(table.adjusted_iou[row])}` : ""}` : null]];
+    ["Truth", table.truth && !state.values.blind ? `${table.true_positive[row] ? "a true lesion" : "no lesion"}${table.adjusted_iou ? `, adjusted IoU ${number(table.adjusted_iou[row])}` : ""}` : null]];
   fill(about, element("dl", { class: "facts" }, lines.filter(([, value]) => value !== null).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))));
+}
+
+// verdicts
+const current = () => [table.case[rows[grid.at]], table.lesion[rows[grid.at]]];
+
+function judge(kind) {
+  if (!rows.length) return;
+  verdicts.judge(...current(), kind, state.values.blind);
+  showVerdict();
+  grid.redraw();
+}
+
+function noted() {
+  if (rows.length) verdicts.note(...current(), note.value, state.values.blind);
+}
+
+function showVerdict() {
+  const own = rows.length ? verdicts.of(...current()) : undefined;
+  for (const [kind, node] of Object.entries(judges)) {
+    node.setAttribute("aria-pressed", own?.verdict === kind);
+    node.classList.toggle("chosen", own?.verdict === kind);
+  }
+  note.value = own?.note ?? "";
+}
+
+function download() {
+  const link = element("a", { href: URL.createObjectURL(new Blob([verdicts.csv()], { type: "text/csv" })), download: `verdicts-${response.split}.csv` });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function toggleBlind() {
+  state.set({ blind: !state.values.blind });
+  showBlind();
+  count();
+  grid.redraw();
+  if (rows.length) tell(rows[grid.at]);
+  look();
+}
+
+function showBlind() {
+  blind.setAttribute("aria-pressed", state.values.blind);
+  slider.hidden = !table.known || state.values.blind;
+  truth.hidden = (shown && !shown.truth) || state.values.blind;
+  legend.hidden = state.values.blind;
+}
+
+function zoomAll(factor) {
+  if (!shown) return;
+  for (const plane of PLANES) {
+    const [right, down] = spot(plane, place, shown.shape);
+    views[plane].zoom(factor);
+    views[plane].centre(right, down);
+  }
+  look();
+}
+
+function zoomOut() {
+  for (const plane of PLANES) views[plane].reset();
+  look();
 }
 
 // slices
 function go(to) {
   if (!shown) return;
   place = to;
+  for (const plane of PLANES) if (views[plane].view.scale > 1 && plane !== active) views[plane].centre(...spot(plane, place, shown.shape));
   state.set({ z: to[0], y: to[1], x: to[2] });
   look();
 }
@@ -210,8 +282,10 @@ function look() {
 const greyAt = (plane, index, low, high) =>
   address(`/lesions/case/${shown.number}/slice/${plane}/${index}`, { split: response.split, sequence: state.values.sequence, low: Number(low.toPrecision(6)), high: Number(high.toPrecision(6)), v: response.version });
 
+const drawsTruth = () => state.values.truth && shown.truth && !state.values.blind;
+
 const outlinesAt = (plane, index) =>
-  address(`/lesions/case/${shown.number}/outlines/${plane}/${index}`, { split: response.split, ...views[plane].pixels, line: Math.round(2 * Math.min(devicePixelRatio, 4)), below: limitNow(), truth: state.values.truth && shown.truth ? true : null, v: response.version });
+  address(`/lesions/case/${shown.number}/outlines/${plane}/${index}`, { split: response.split, ...views[plane].pixels, line: Math.round(2 * Math.min(devicePixelRatio, 4)), below: limitNow(), truth: drawsTruth() ? true : null, plain: state.values.blind ? true : null, v: response.version });
 
 function step(by) {
   if (shown) go(stepped(active, by, place, shown.shape));
@@ -299,6 +373,13 @@ bind([
   { keys: ["w"], does: "dragging changes the window, or moves the planes", group: "Display", run: toggleWindowing },
   { keys: ["r"], does: "reset the window", group: "Display", run: () => shown && autoWindow() },
   { keys: ["t"], does: "true lesions on and off", group: "Display", run: toggleTruth },
+  { keys: ["a"], does: "accept the lesion, or take that back", group: "Verdict", run: () => judge("accepted") },
+  { keys: ["x"], does: "reject the lesion, or take that back", group: "Verdict", run: () => judge("rejected") },
+  { keys: ["m"], does: "write a note", group: "Verdict", run: () => note.focus() },
+  { keys: ["b"], does: "hide truth and probability", group: "Verdict", run: toggleBlind },
+  { keys: ["+", "="], does: "zoom in on the place at hand", group: "Slices", run: () => zoomAll(2) },
+  { keys: ["-"], does: "zoom out", group: "Slices", run: () => zoomAll(0.5) },
+  { keys: ["0"], does: "the whole slice", group: "Slices", run: zoomOut },
   { keys: ["f"], does: "choose a case", group: "Lesions", run: () => only.focus() },
   { keys: ["l"], does: "keep fewer or more lesions", group: "Lesions", run: () => below.focus() },
 ]);

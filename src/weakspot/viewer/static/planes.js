@@ -36,6 +36,25 @@ export function fitted({ width, height }, box) {
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
 }
 
+export const MOST_ZOOM = 32;
+
+/** A view (scale, and the share of the stage that lies at its left and upper edge) after zooming by `factor` about a spot of the box, from 0 to 1. */
+export function zoomed({ scale, left, top }, factor, right, down) {
+  const next = Math.min(MOST_ZOOM, Math.max(1, scale * factor));
+  return clamped({ scale: next, left: left + right / scale - right / next, top: top + down / scale - down / next });
+}
+
+/** A view moved by shares of the box. */
+export const panned = ({ scale, left, top }, right, down) => clamped({ scale, left: left - right / scale, top: top - down / scale });
+
+/** A view that keeps its scale and has a spot of the slice in its middle, as far as the slice reaches. */
+export const centred = ({ scale }, right, down) => clamped({ scale, left: right - 0.5 / scale, top: down - 0.5 / scale });
+
+function clamped({ scale, left, top }) {
+  const inside = (share) => Math.min(1 - 1 / scale, Math.max(0, share));
+  return { scale, left: inside(left), top: inside(top) };
+}
+
 /** A window after a drag: to the right it becomes wider, down its level rises; one screen inch is about a tenth. */
 export function dragged({ low, high }, right, down, range) {
   const step = (range || high - low) / 500;

@@ -1,7 +1,7 @@
 // One plane: a slice with outlines over it, lines through the place at hand, and a slider through the slices.
 
 import { element } from "./dom.js";
-import { fitted, spot } from "./planes.js";
+import { centred, fitted, panned, spot, zoomed } from "./planes.js";
 
 const WHEEL = 40; // how far the wheel turns for one slice
 
@@ -34,7 +34,9 @@ export class SliceView {
     this.lines = ["across", "down"].map((kind) => element("div", { class: `line ${kind}` }));
     this.letters = ["left", "right", "up", "down"].map((side) => element("span", { class: `letter ${side}` }));
     this.stage = element("div", { class: "stage" }, this.layers.nodes, this.lines, this.letters);
-    this.box = element("div", { class: "box" }, this.stage);
+    this.frame = element("div", { class: "frame" }, this.stage);
+    this.box = element("div", { class: "box" }, this.frame);
+    this.view = { scale: 1, left: 0, top: 0 };
     this.slider = element("input", { type: "range", min: 0, value: 0, "aria-label": `${plane} slice`, on: { input: () => sliced(Number(this.slider.value)) } });
     this.caption = element("figcaption", {});
     this.node = element("figure", { class: "slice" }, this.caption, this.box, this.slider);
@@ -70,7 +72,8 @@ export class SliceView {
   /** The size of the slice in pixels of the screen. */
   get pixels() {
     const { clientWidth: width, clientHeight: height } = this.stage;
-    const scale = Math.min(devicePixelRatio, 2048 / Math.max(width, height, 1));
+    const wanted = devicePixelRatio * Math.min(this.view.scale, 4); // outlines stay thin in an enlarged view
+    const scale = Math.min(wanted, 2048 / Math.max(width, height, 1));
     return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
   }
 
@@ -79,9 +82,30 @@ export class SliceView {
     if (!this.extent || !this.box.clientWidth) return false;
     const { width, height } = fitted(this.extent, { width: this.box.clientWidth, height: this.box.clientHeight });
     if (this.stage.clientWidth === width && this.stage.clientHeight === height) return false;
-    this.stage.style.width = `${width}px`;
-    this.stage.style.height = `${height}px`;
+    for (const node of [this.stage, this.frame]) Object.assign(node.style, { width: `${width}px`, height: `${height}px` });
     return true;
+  }
+
+  /** Enlarge or shrink about the place at hand, or about a spot of the frame. */
+  zoom(factor, right = 0.5, down = 0.5) {
+    this.#see(zoomed(this.view, factor, right, down));
+  }
+
+  /** As large as the slice, or as enlarged with the place at hand in the middle. */
+  reset() {
+    this.#see({ scale: 1, left: 0, top: 0 });
+  }
+
+  centre(right, down) {
+    this.#see(centred(this.view, right, down));
+  }
+
+  #see(view) {
+    this.view = view;
+    this.stage.style.transform = `scale(${view.scale}) translate(${-100 * view.left}%, ${-100 * view.top}%)`;
+    this.stage.style.setProperty("--thin", 1 / view.scale);
+    this.frame.classList.toggle("enlarged", view.scale > 1);
+    this.letters.forEach((letter) => (letter.hidden = view.scale > 1));
   }
 
   #listen() {
@@ -89,11 +113,12 @@ export class SliceView {
       if (event.button === 1) return;
       event.preventDefault();
       this.stage.setPointerCapture(event.pointerId);
-      this.held = { x: event.clientX, y: event.clientY, windows: event.button === 2 || event.shiftKey || this.callbacks.windowing() };
-      if (!this.held.windows) this.#choose(event);
+      this.held = { x: event.clientX, y: event.clientY, pans: event.altKey, windows: event.button === 2 || event.shiftKey || this.callbacks.windowing() };
+      if (!this.held.windows && !this.held.pans) this.#choose(event);
     });
     this.stage.addEventListener("pointermove", (event) => {
       if (!this.held) return;
+      if (this.held.pans) return void this.#pan(event);
       if (!this.held.windows) return void this.#choose(event);
       this.callbacks.windowed(event.clientX - this.held.x, event.clientY - this.held.y);
       Object.assign(this.held, { x: event.clientX, y: event.clientY });
@@ -103,8 +128,19 @@ export class SliceView {
     this.stage.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
   }
 
+  #pan(event) {
+    const { width, height } = this.frame.getBoundingClientRect();
+    this.#see(panned(this.view, (event.clientX - this.held.x) / width, (event.clientY - this.held.y) / height));
+    Object.assign(this.held, { x: event.clientX, y: event.clientY });
+  }
+
   #wheel(event) {
     event.preventDefault();
+    if (event.ctrlKey) {
+      const box = this.frame.getBoundingClientRect();
+      this.zoom(1.2 ** (-event.deltaY / WHEEL), (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+      return this.resized?.();
+    }
     this.turned += event.deltaY;
     const by = Math.trunc(this.turned / WHEEL);
     this.turned -= by * WHEEL;
