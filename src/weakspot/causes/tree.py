@@ -37,7 +37,8 @@ def cut_tree(tree: np.ndarray, clusters: int) -> Labels:
 def dense_clusters(distances: np.ndarray, *, smallest: int = 5) -> Labels:
     """Groups of images that lie densely, by HDBSCAN (Campello et al. 2013, `campello2013`); any other image is alone.
 
-    distances: symmetric, (images, images). smallest: images of a group at least.
+    distances: symmetric, (images, images).
+    smallest: images of a group at least.
 
     >>> points = np.concatenate([np.linspace(0, 1, 8), np.linspace(50, 51, 8), [500.0]])
     >>> dense_clusters(np.abs(points[:, None] - points)).tolist()
