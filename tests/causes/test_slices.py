@@ -321,6 +321,9 @@ def test_numbers_have_slices_as_well():
     found = slices_of(numbers, subject, threshold=0.05)
     assert found.table["rule"][0].as_py().startswith("dark (brightness")
     assert found.summary["confirmed"].value == 1 and "agreement" not in found.summary
+    assert "set_share" not in found.summary, "a threshold was given"
+    worst = slices_of(numbers, subject, quantile=0.8)
+    assert worst.summary["set_share"].value == pytest.approx(0.2)
 
 
 class SeesLittleInTheDark(torch.nn.Sequential):

@@ -92,6 +92,11 @@ class RunningSamples:
         mean, squares, spread = (values[..., places.to(values.device)][None] for values in sums)
         return VoxelMaps(*(values[0] for values in vars(self._measured(mean, squares, spread)).values()))
 
+    def classes_at(self, case: int, places: Tensor) -> Tensor:
+        """The mean probability of each lesion class of one case at some voxels; shape (lesion classes, voxels)."""
+        there = places.to(self._mean.device)
+        return torch.stack([self._mean[case, number].flatten()[there] for number in self._lesion])
+
     def forget(self) -> None:
         """Give the memory back; nothing can be added or asked afterwards."""
         self.count = 0
