@@ -122,7 +122,7 @@ def sample(options: argparse.Namespace) -> None:
             if kept.exists():
                 continue
             source = LggVolumes(patients_in(fold, part)[: options.patients])
-            probe = Lesions(looks=options.looks)
+            probe = Lesions(looks=options.looks, small_cover=False)
             how = ExecutionOptions(batch_size=1, workers=0)
             (finding,) = examine(subject(fold, options.device), source, [probe], execution=how)
             finding.save(kept)

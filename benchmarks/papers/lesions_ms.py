@@ -138,7 +138,7 @@ def sample(options: argparse.Namespace) -> None:
             subject = Subject(
                 net, task="segmentation", classes=("background", "lesion"), scores="logits", device=options.device
             )
-            probe = Lesions(looks=options.looks, threshold=options.threshold)
+            probe = Lesions(looks=options.looks, threshold=options.threshold, small_cover=False)
             (finding,) = examine(subject, source, [probe], execution=ExecutionOptions(batch_size=1, workers=0))
             replace(finding, provenance={**finding.provenance, "epochs": epochs}).save(kept)
             row = sampled_row(finding, fold, part, epochs, options.seed)

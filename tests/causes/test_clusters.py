@@ -60,6 +60,26 @@ def test_the_score_compares_layers_whatever_the_size_of_their_numbers():
     assert scaled[0] == pytest.approx(scaled[1], rel=1e-5)
 
 
+def test_the_raw_score_takes_the_layer_with_the_smallest_numbers():
+    tight, loose = three_blobs(far=30.0), three_blobs(far=0.5, seed=1)
+    images = error_images(1000 * tight, 0.001 * loose)
+    recipe = ClusterRecipe(clusters=4, best_by="raw")
+    study = study_root_causes(images, recipe, replicates=0)
+    full = [square(distances) for distances in images.distances]
+    labels = [layer.labels for layer in study.layers]
+    plain = [
+        sum(
+            own.sum() / 61 * between[np.ix_(own, own)][~np.eye(own.sum(), dtype=bool)].mean()
+            for own in (layer == k for k in range(4))
+            if own.sum() > 1
+        )
+        / 4
+        for between, layer in zip(full, labels, strict=True)
+    ]
+    assert study.best == int(np.argmin(plain)) == 1
+    assert [layer.raw_score for layer in study.layers] == pytest.approx(plain)
+
+
 def test_layer_score_by_hand():
     distances = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 5.0], [4.0, 5.0, 0.0]])
     assert layer_score(distances, np.array([0, 0, 1])) == pytest.approx((2 / 3 * 1) / 2 / (10 / 3))

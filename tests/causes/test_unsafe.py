@@ -7,13 +7,14 @@ from tests.references import causes as reference
 from weakspot import Plan, Subject, examine
 from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.clusters import ClusterRecipe
-from weakspot.causes.distances import HeatMapRows
+from weakspot.causes.distances import HeatMapRows, square
 from weakspot.causes.error_probes import Errors
 from weakspot.causes.probes import RootCauses
 from weakspot.causes.reclustering import recluster
 from weakspot.causes.room import steps
 from weakspot.causes.unsafe_probes import UnsafeSet
 from weakspot.causes.unsafe_selection import (
+    cluster_limits,
     cluster_quotas,
     distance_limit,
     nearest_members,
@@ -55,6 +56,25 @@ def test_nearest_members_and_the_limit_by_hand():
     points = np.array([0.0, 1.0, 3.0, 10.0, 14.0, 99.0])
     between = np.abs(points[:, None] - points)
     assert distance_limit(between, np.array([1, 1, 1, 2, 2, 0]), 0.5) == 2.0  # of 1, 1, 2, 4, 4
+
+
+def test_each_cluster_may_have_its_own_limit(net, splits, examined):
+    points = np.array([0.0, 1.0, 3.0, 10.0, 14.0, 99.0])
+    between, numbers = np.abs(points[:, None] - points), np.array([1, 1, 1, 2, 2, 3])
+    limits = cluster_limits(between, numbers, 1.0, 3)
+    assert limits.tolist() == [2.0, 4.0, 4.0]  # of 1, 1, 2; of 4, 4; one member alone: that of all
+    assert unsafe_set(np.array([3.0, 3.0]), np.array([1, 2]), [1, 1], budget=2, limit=limits).tolist() == [1]
+    causes = examined["causes.root_causes"]
+    subject = Subject(net, classes=CLASSES, scores="logits")
+    found = examine(subject, splits["pool"], [UnsafeSet(causes=causes, limit=0.5, limit_by="cluster")])[0]
+    images_of = ErrorImages.of_finding(causes)
+    members = np.asarray(causes.arrays["image_cluster"])[images_of.landmarks]
+    full = square(images_of.distances[int(causes.arrays["best_layer"])])
+    np.fill_diagonal(full, np.inf)
+    for row in found.table.to_pylist():
+        own = np.flatnonzero(members == row["cluster"])
+        if len(own) > 1:
+            assert row["distance"] <= np.quantile(full[np.ix_(own, own)].min(1), 0.5)
 
 
 def heat_maps(net, source, layer, start=None):

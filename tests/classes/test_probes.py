@@ -12,7 +12,7 @@ from tests.references import classes as reference
 from weakspot import ExecutionOptions, Finding, Plan, Run, Subject, examine
 from weakspot.classes.coverage_probes import ClassCoverage, ClassCriteria, ClassRanges
 from weakspot.classes.group_probes import GroupFairness
-from weakspot.classes.probes import ClassPairs, ImagesToLabel
+from weakspot.classes.probes import ClassPairs, ImagesToLabel, OutputPairs
 from weakspot.classes.room import steps
 from weakspot.core.errors import ConfigError, DataError, SubjectError
 from weakspot.data.sources import ArraySource
@@ -135,6 +135,19 @@ def test_labels_say_how_many_of_the_reported_pairs_are_true(subject, data) -> No
         assert summary[f"{what}_true_positives"].value == both
         assert summary[f"{what}_missed"].value == sum(row[truly] and not row[reported] for row in rows)
         assert f"the labels confirm {both} of them" in summary[reported].about
+
+
+def test_true_confusion_needs_as_many_images_as_asked_for(subject, data) -> None:
+    labels = data.read(np.arange(len(data.ids))).targets.numpy()
+    least = int(np.bincount(labels).min()) + 1
+    for probe in (ClassPairs(least_images=2, replicates=0, least_true=least), OutputPairs(least_true=least)):
+        rows = examine(subject, data, [probe], execution=QUICK)[0].table.to_pylist()
+        names = subject.classes or [str(number) for number in range(labels.max() + 1)]
+        for row in rows:
+            known = (labels == names.index(row["first"])).sum() >= least
+            assert np.isfinite(row["first_taken_for_second"]) == known
+    with pytest.raises(ConfigError, match="least_true ≥ 1, got 0"):
+        ClassPairs(least_true=0)
 
 
 def _both_ways(finding) -> list[tuple[str, str]]:

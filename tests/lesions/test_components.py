@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.references import lesions as reference
 from weakspot.core.errors import ConfigError, DataError
+from weakspot.lesions.cases import LesionDefinition, case_lesions
 from weakspot.lesions.metrics_components import (
     adjusted_iou,
     lesion_components,
@@ -47,6 +48,17 @@ def test_a_true_lesion_in_two_pieces_is_held_against_neither():
     labels, count = lesion_components(predicted)
     assert count == 2
     np.testing.assert_allclose(adjusted_iou(labels, lesion_components(truth)[0]), [4 / 6, 4 / 6])
+
+
+def test_what_is_too_small_for_a_lesion_still_covers_the_truth():
+    """Of a true lesion of ten, a prediction of four and one of two: the two voxels are held against nobody."""
+    truth = np.ones((1, 10), dtype=bool)
+    predicted = np.array([[1, 1, 1, 1, 0, 0, 0, 0, 1, 1]], dtype=bool)
+    maps = dict.fromkeys(("entropy", "variance", "pcs", "mutual_information"), np.zeros((1, 10)))
+    for small_cover, iou, overlap in ((True, 4 / 8, 12 / 16), (False, 4 / 10, 8 / 14)):
+        definition = LesionDefinition(small_cover=small_cover)
+        cut = case_lesions({**maps, "lesion": predicted * 1.0}, np.zeros((1, 1, 10)), truth, definition)
+        assert cut.columns["adjusted_iou"].tolist() == [iou] and cut.whole["dice"] == pytest.approx(overlap)
 
 
 def test_true_and_false_positives_at_a_tenth():

@@ -71,6 +71,19 @@ def test_held_out_figures_never_see_their_own_threshold():
         assert value == output.flagged[~weak].mean() and interval.low <= value <= interval.high
 
 
+def test_what_belongs_together_is_in_one_fold():
+    """Ten films of which each one's frames score alike: no frame helps to choose the threshold of its own film."""
+    rng = np.random.default_rng(4)
+    films = np.repeat(np.arange(10), 20)
+    scores, weak = films + rng.random(200), rng.random(200) < 0.4
+    flagged = OperatingPoint("recall", 0.8).held_out(scores, weak, np.zeros(0), groups=films.astype(str))
+    for fold in range(5):
+        inside = films % 5 == fold
+        point = OperatingPoint("recall", 0.8)
+        limit = point.threshold(scores[~inside], weak[~inside], np.zeros(0), films[~inside].astype(str))
+        assert (flagged[inside] == (scores[inside] >= limit)).all()
+
+
 def test_the_room_takes_the_operating_point_of_detector_and_guard_alike():
     detector, guard = steps({"detector": {"recall": 0.95}, "guard": {"recall": 0.95}})[1:]
     for step, name in ((detector, "detector"), (guard, "guard")):

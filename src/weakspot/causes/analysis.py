@@ -161,7 +161,7 @@ def study_root_causes(
     if not images.layers:
         raise DataError(f"no layer has heat maps that differ between images: {listed(images.left_out)}")
     layers = tuple(cluster_layer(distances, recipe) for distances in images.distances)
-    best = best_layer(layers) if layer is None else images.layer(layer)
+    best = best_layer(layers, recipe.best_by) if layer is None else images.layer(layer)
     full, labels = square(images.distances[best]), layers[best].labels
     stability = None
     if replicates and len(labels) > 1:

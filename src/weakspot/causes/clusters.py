@@ -17,6 +17,8 @@ from weakspot.core.errors import ConfigError
 
 Compare = Literal["heat maps", "distances"]
 """What two images are compared by: their heat maps, or, as the released code does, their distances to all images."""
+BestBy = Literal["relative", "raw"]
+"""Layers are compared by scores in units of their mean distance, or, as in HUDD, by scores as they are."""
 ALONE = 0
 """The number of no cluster: of images whose heat map is like no other's."""
 
@@ -30,6 +32,7 @@ class ClusterRecipe:
     bend: where the knee is sought, in the "score" or in its "gradient".
     clusters: how many, instead of the knee.
     most_clusters: the largest number tried.
+    best_by: what the best layer has least of: its score "relative" to its mean distance, or its "raw" score.
     """
 
     linkage: Linkage = "ward"
@@ -37,6 +40,7 @@ class ClusterRecipe:
     bend: Bend = "score"
     clusters: int | None = None
     most_clusters: int = 150
+    best_by: BestBy = "relative"
 
     def __post_init__(self) -> None:
         if self.most_clusters < 2 or (self.clusters is not None and self.clusters < 1):
@@ -57,6 +61,8 @@ class LayerClusters:
     """The score at each of them."""
     score: float
     """The layer's: that of its clusters, in units of the mean distance of two images, so that layers compare."""
+    raw_score: float = float("nan")
+    """The same as it is: the lowest wins in HUDD, where the layer with the smallest relevance has an advantage."""
 
     @property
     def clusters(self) -> int:
@@ -83,7 +89,7 @@ def cluster_layer(condensed: np.ndarray, recipe: ClusterRecipe | None = None) ->
     counts, scores = cluster_scores(scored, tree, most=recipe.most_clusters)
     clusters = recipe.clusters or (chosen_clusters(counts, scores, bend=recipe.bend) if len(counts) else 1)
     labels = cut_tree(tree, min(clusters, len(full)))
-    return LayerClusters(labels, counts, scores, layer_score(full, labels))
+    return LayerClusters(labels, counts, scores, layer_score(full, labels), raw_score(full, labels))
 
 
 def layer_score(distances: np.ndarray, labels: Labels) -> float:
@@ -93,21 +99,29 @@ def layer_score(distances: np.ndarray, labels: Labels) -> float:
     The lower, the better; not a number where all distances are 0.
     """
     pairs = len(labels) * (len(labels) - 1)
-    mean = distances.sum() / pairs if pairs else 0.0
-    if mean == 0:
-        return float("nan")
+    mean = float(distances.sum()) / pairs if pairs else 0.0
+    return float("nan") if mean == 0 else raw_score(distances, labels) / mean
+
+
+def raw_score(distances: np.ndarray, labels: Labels) -> float:
+    """Σ_C |C|/N · (mean distance within C) / k, the score by which [fahmy2021] takes the best layer.
+
+    >>> raw_score(np.array([[0.0, 3.0, 8.0], [3.0, 0.0, 8.0], [8.0, 8.0, 0.0]]), np.array([0, 0, 1]))
+    1.0
+    """
     groups = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
     within = sum(distances[np.ix_(group, group)].sum() / (len(group) - 1) for group in groups if len(group) > 1)
-    return float(within / (len(labels) * len(groups) * mean))
+    return float(within / (len(labels) * len(groups)))
 
 
-def best_layer(layers: Sequence[LayerClusters]) -> int:
-    """The layer with the lowest score, the first of equal ones.
+def best_layer(layers: Sequence[LayerClusters], by: BestBy = "relative") -> int:
+    """The layer with the lowest score, relative or raw, the first of equal ones.
 
     Never one whose clusters are all of one image, or whose images are all alike, unless there is no other.
     """
     useful = [len(layer.labels) > layer.clusters and not np.isnan(layer.score) for layer in layers]
-    scores = [layer.score if use else np.inf for layer, use in zip(layers, useful, strict=True)]
+    own = [layer.score if by == "relative" else layer.raw_score for layer in layers]
+    scores = [score if use else np.inf for score, use in zip(own, useful, strict=True)]
     return int(np.argmin(scores))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from weakspot.causes.analysis import ErrorImages, study_root_causes
 from weakspot.causes.blank_layers import blank
-from weakspot.causes.clusters import ClusterRecipe, Compare
+from weakspot.causes.clusters import BestBy, ClusterRecipe, Compare
 from weakspot.causes.device_distances import distances_on
 from weakspot.causes.distances import Distances, HeatMapRows
 from weakspot.causes.error_probes import Errors
@@ -74,6 +74,8 @@ class RootCauses(Probe):
     bend: where the knee is sought: in the "score", or, as the released code does, in its "gradient".
     clusters: how many, instead of the knee.
     most_clusters: the largest number tried.
+    best_by: the best layer is the one with the lowest score "relative" to its mean distance, or, as in HUDD, with the
+        lowest "raw" score, which the layer with the smallest relevance tends to have.
     layer: whose clusters to take, instead of the best layer's.
     most_images: beyond so many, a sample of this size is clustered and the others join the nearest cluster.
     replicates: resamplings of the images behind the clusters' stability; 0 for none.
@@ -100,6 +102,7 @@ class RootCauses(Probe):
     bend: Bend = "score"
     clusters: int | None = None
     most_clusters: int = 150
+    best_by: BestBy = "relative"
     layer: str | None = None
     most_images: int = 2000
     replicates: int = 50
@@ -133,7 +136,7 @@ class RootCauses(Probe):
     @property
     def recipe(self) -> ClusterRecipe:
         """How distances become clusters."""
-        return ClusterRecipe(self.linkage, self.compare, self.bend, self.clusters, self.most_clusters)
+        return ClusterRecipe(self.linkage, self.compare, self.bend, self.clusters, self.most_clusters, self.best_by)
 
     @cached_property
     def attribution(self) -> ErrorRelevance:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,7 +23,14 @@ from weakspot.causes.heat_maps import METHODS, columns_of, heat_map_rows
 from weakspot.causes.labelling import UNSAFE
 from weakspot.causes.probes import RootCauses
 from weakspot.causes.tree import Labels
-from weakspot.causes.unsafe_selection import distance_limit, nearest_members, one_class_clusters, unsafe_set
+from weakspot.causes.unsafe_selection import (
+    cluster_limits,
+    distance_limit,
+    limit_of,
+    nearest_members,
+    one_class_clusters,
+    unsafe_set,
+)
 from weakspot.core.errors import ConfigError, ProbeError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.needs import Needs
@@ -65,6 +72,8 @@ class UnsafeSet(Probe):
     clustering: options of `RootCauses`, for where its Finding is not given.
     budget: how many images to choose; by default as many as there are error-inducing images in clusters.
     limit: the distance limit, as a quantile of the distances of error-inducing images to the nearest of their cluster.
+    limit_by: whether "all" clusters share that limit, or each "cluster" has one of its own distances: a loose cluster
+        then reaches further than a tight one.
     output: for numbers and keypoints, the number of the one to start from; by default the one that most often is worst.
     thumbnail: size of the small pictures of the chosen images in pixels; 0 for none.
     """
@@ -78,6 +87,7 @@ class UnsafeSet(Probe):
     clustering: Mapping[str, Any] = field(default_factory=dict)
     budget: int | None = None
     limit: float = 0.9
+    limit_by: Literal["all", "cluster"] = "all"
     output: int | None = None
     thumbnail: int = 64
 
@@ -190,7 +200,7 @@ class UnsafeSet(Probe):
         near = {"image_id": names[order], "image_cluster": clusters, "image_distance": far}
         return self.finding(
             summary={
-                **self._summary(far, clusters[chosen], budget),
+                **self._summary(far, clusters, clusters[chosen], budget),
                 **self._one_class(rows, clusters[chosen], order[chosen]),
             },
             table=table,
@@ -208,11 +218,15 @@ class UnsafeSet(Probe):
         return numbers[members[nearest]], far
 
     @cached_property
-    def _limit(self) -> float:
-        """Beyond which distance an image is not chosen."""
+    def _limit(self) -> float | np.ndarray:
+        """Beyond which distance an image is not chosen; of each cluster where they differ."""
         landmarks = self._errors.landmarks
         numbers = np.asarray(self.causes.arrays["image_cluster"])[landmarks]
-        return distance_limit(square(self._errors.distances[self._layer]), numbers, self.limit)
+        between = square(self._errors.distances[self._layer])
+        if self.limit_by == "cluster":
+            clusters = int(np.asarray(self.causes.arrays["image_cluster"]).max())
+            return cluster_limits(between, numbers, self.limit, clusters)
+        return distance_limit(between, numbers, self.limit)
 
     def _one_class(self, rows: RowTable, clusters: np.ndarray, places: np.ndarray) -> dict[str, Estimate]:
         """How many clusters teach one class alone; numbers and keypoints have none."""
@@ -225,15 +239,17 @@ class UnsafeSet(Probe):
         about = f"clusters whose chosen images, two or more, all have one {kind} class{named}"
         return {"one_class_clusters": Estimate(len(one_class), about=about)}
 
-    def _summary(self, far: np.ndarray, chosen: np.ndarray, budget: int) -> dict[str, Estimate]:
-        near = int((far <= self._limit).sum())
+    def _summary(self, far: np.ndarray, clusters: np.ndarray, chosen: np.ndarray, budget: int) -> dict[str, Estimate]:
+        near = int((far <= limit_of(clusters, self._limit)).sum())
+        whose = "errors" if self.limit_by == "all" else "errors of each cluster, the largest of them"
         return {
             "unsafe": Estimate(len(chosen), about="images to label"),
             "budget": Estimate(budget, about="images that could be chosen"),
             "clusters": Estimate(len(np.unique(chosen)), about="root-cause clusters that they belong to"),
             "near_share": share_estimate(near, len(far), "share of the unlabelled images within the distance limit"),
             "limit": Estimate(
-                self._limit, about=f"distance limit: the {self.limit:g} quantile of the distances between errors"
+                float(np.max(self._limit)),
+                about=f"distance limit: the {self.limit:g} quantile of the distances between {whose}",
             ),
             "inputs": Estimate(len(far), about="unlabelled images examined"),
         }

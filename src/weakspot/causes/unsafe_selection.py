@@ -28,20 +28,25 @@ def cluster_quotas(sizes: Sequence[int] | np.ndarray, budget: int) -> Labels:
 
 
 def unsafe_set(
-    distances: np.ndarray, clusters: np.ndarray, sizes: Sequence[int] | np.ndarray, *, budget: int, limit: float
+    distances: np.ndarray,
+    clusters: np.ndarray,
+    sizes: Sequence[int] | np.ndarray,
+    *,
+    budget: int,
+    limit: float | np.ndarray,
 ) -> Labels:
     """The places of the images to label: greedily by distance, in proportion to the sizes of the clusters [fahmy2021].
 
     distances, clusters: how far each image is from the nearest error-inducing image, and that one's cluster, from 1 on.
     sizes: of the clusters.
-    limit: images that are further away are not chosen.
+    limit: images that are further away are not chosen; one for all, or one for each cluster.
 
     Where a cluster has fewer images than its quota, the nearest images of other clusters fill it.
 
     >>> unsafe_set(np.array([0.3, 0.1, 0.2, 9.0]), np.array([1, 1, 2, 2]), [5, 5], budget=2, limit=1.0).tolist()
     [1, 2]
     """
-    near = np.flatnonzero(distances <= limit)
+    near = np.flatnonzero(distances <= limit_of(clusters, limit))
     near = near[np.argsort(distances[near], kind="stable")]
     quotas = cluster_quotas(sizes, min(budget, len(near)))
     rank = np.zeros(len(near), dtype=np.int64)
@@ -64,6 +69,27 @@ def nearest_members(heat_maps: HeatMapRows, members: HeatMapRows) -> tuple[Label
         nearest[some] = between.argmin(1)
         far[some] = between[np.arange(len(some)), nearest[some]]
     return nearest, far
+
+
+def limit_of(clusters: np.ndarray, limit: float | np.ndarray) -> float | np.ndarray:
+    """The distance limit of each image: of its cluster, numbered from 1 on, where each has its own."""
+    return limit[clusters - 1] if isinstance(limit, np.ndarray) else limit
+
+
+def cluster_limits(distances: np.ndarray, clusters: np.ndarray, quantile: float, count: int) -> np.ndarray:
+    """The `distance_limit` of each of so many clusters by its own members alone; that of all where it has but one.
+
+    >>> points = np.array([0.0, 1.0, 10.0, 15.0])
+    >>> cluster_limits(np.abs(points[:, None] - points), np.array([1, 1, 2, 2]), 1.0, 2).tolist()
+    [1.0, 5.0]
+    """
+    every = distance_limit(distances, clusters, quantile)
+    limits = np.full(count, every)
+    for cluster in range(1, count + 1):
+        members = np.flatnonzero(clusters == cluster)
+        if len(members) > 1:
+            limits[cluster - 1] = distance_limit(distances[np.ix_(members, members)], clusters[members], quantile)
+    return limits
 
 
 def distance_limit(distances: np.ndarray, clusters: np.ndarray, quantile: float) -> float:

@@ -172,6 +172,8 @@ class Images:
     """Place of each image in the order of the ids."""
     belongs: NDArray[np.str_] | None = None
     """What each image belongs to, such as a film; None where each stands for itself."""
+    least_true: int = 10
+    """Images of a class, without the other, below which how often they are truly confused is not known."""
 
 
 def study_pairs(
@@ -248,4 +250,4 @@ def true_confusion(images: Images, classes: NDArray[np.int64]) -> Floats | None:
     if images.labels is None:
         return None
     kind = type2_confusion if images.multilabel else type1_confusion
-    return kind(images.labels[:, classes], images.predicted[:, classes])
+    return kind(images.labels[:, classes], images.predicted[:, classes], minimum=images.least_true)

@@ -34,7 +34,7 @@ def stored_columns(seen: Observation, *, labelled: bool = False) -> dict[str, Te
 class StoredPredictions:
     """The rows that a pass left, as the functions of this room take them."""
 
-    def __init__(self, rows: RowTable, setting: Setting, *, neurons: int = 0):
+    def __init__(self, rows: RowTable, setting: Setting, *, neurons: int = 0, least_true: int = 10):
         self._rows = rows
         self.ids = rows.ids
         self.outputs = rows["outputs"]
@@ -45,7 +45,8 @@ class StoredPredictions:
         predicted = class_members(rows["prediction"], classes)
         bits = rows["bits"] if "bits" in rows else np.zeros((rows.count, 0), dtype=np.uint8)
         belongs = setting.groups_of(self.ids)
-        self.images = Images(bits, neurons, predicted, labels, setting.task == "multilabel", id_rank(self.ids), belongs)
+        multilabel, rank = setting.task == "multilabel", id_rank(self.ids)
+        self.images = Images(bits, neurons, predicted, labels, multilabel, rank, belongs, least_true)
 
     @cached_property
     def _by_class(self) -> list[np.ndarray]:

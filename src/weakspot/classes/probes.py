@@ -53,6 +53,8 @@ class ClassPairs(Probe):
         none for every class.
     normalise: whether to divide a distance by the root of the number of neurons that either class ever activates.
     least_images: predicted images below which a class is not ranked; two or more.
+    least_true: images labelled as a class, without the other, below which their true confusion is not known, as in the
+        paper's code; a pair then counts as not truly confused in that direction.
     most_frequent: rank only so many of the most often predicted classes.
     named: pairs of class names whose bias to report in any case, such as [[man, woman]].
     replicates: resamplings of the images behind the intervals; 0 for none.
@@ -73,6 +75,7 @@ class ClassPairs(Probe):
     near: Near = "pairs"
     normalise: bool = False
     least_images: int = 10
+    least_true: int = 10
     most_frequent: int | None = None
     named: Sequence[Sequence[str]] = ()
     replicates: int = 100
@@ -84,6 +87,7 @@ class ClassPairs(Probe):
 
     def __post_init__(self) -> None:
         suspicious([0.0], self.cutoff)  # refuses a cutoff it does not know, before the pass and not after
+        _check_least_true(self.least_true)
         if self.least_images < 2 or self.replicates == 1 or self.replicates < 0:
             raise ConfigError(
                 f"expected least_images ≥ 2 and replicates 0 or ≥ 2, got {self.least_images} and {self.replicates}"
@@ -103,7 +107,8 @@ class ClassPairs(Probe):
 
     def finish(self) -> Finding:
         """All pairs of the classes that have enough images."""
-        stored = StoredPredictions(self.images.read(), self.setting, neurons=self.setting.layout(self.tap).neurons)
+        neurons = self.setting.layout(self.tap).neurons
+        stored = StoredPredictions(self.images.read(), self.setting, neurons=neurons, least_true=self.least_true)
         sizes = class_sizes(stored.images.predicted)
         ranked = rankable_classes(sizes, minimum=self.least_images, most_frequent=self.most_frequent)
         study = study_pairs(
@@ -143,6 +148,7 @@ class OutputPairs(Probe):
 
     cutoff: pairs to report: "std" (soft_confusion above mean + std), "2 std", "top 1%", or a soft_confusion.
     least_images: predicted images below which a class is not ranked.
+    least_true: as in `ClassPairs`.
     most_frequent: rank only so many of the most often predicted classes.
     pictures: of how many of the most suspicious pairs to show images.
     thumbnail: size of these images in pixels; 0 for none.
@@ -154,6 +160,7 @@ class OutputPairs(Probe):
 
     cutoff: Cutoff = "std"
     least_images: int = 10
+    least_true: int = 10
     most_frequent: int | None = None
     pictures: int = 6
     thumbnail: int = 32
@@ -162,6 +169,7 @@ class OutputPairs(Probe):
 
     def __post_init__(self) -> None:
         suspicious([0.0], self.cutoff)
+        _check_least_true(self.least_true)
         if self.least_images < 1:
             raise ConfigError(f"expected least_images ≥ 1, got {self.least_images}")
 
@@ -172,7 +180,7 @@ class OutputPairs(Probe):
 
     def finish(self) -> Finding:
         """All pairs of the classes that have enough images."""
-        stored = StoredPredictions(self.images.read(), self.setting)
+        stored = StoredPredictions(self.images.read(), self.setting, least_true=self.least_true)
         sizes = class_sizes(stored.images.predicted)
         ranked = rankable_classes(sizes, minimum=self.least_images, most_frequent=self.most_frequent)
         truth = true_confusion(stored.images, ranked)
@@ -183,6 +191,11 @@ class OutputPairs(Probe):
             arrays={**output_arrays(study), "images_per_class": sizes},
             media=stored.pictures(study, self.pictures),
         )
+
+
+def _check_least_true(least: int) -> None:
+    if least < 1:
+        raise ConfigError(f"expected least_true ≥ 1, got {least}")
 
 
 def _thumbnail_column(seen: Observation, size: int) -> dict[str, Any]:

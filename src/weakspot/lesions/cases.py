@@ -37,6 +37,7 @@ class LesionDefinition:
     dilation: how many voxels around a lesion its graph takes in.
     least_iou: ε, the adjusted IoU from which on a lesion is a true positive.
     log_epsilon: what is added to a measure before its logarithm is taken.
+    small_cover: whether components that are too small for a lesion still cover the truth in adjusted IoU and Dice.
     """
 
     threshold: float = 0.5
@@ -44,6 +45,7 @@ class LesionDefinition:
     dilation: int = 1
     least_iou: float = 0.1
     log_epsilon: float = 1e-6
+    small_cover: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1 or self.smallest < 1 or self.dilation < 0:
@@ -100,7 +102,8 @@ def case_lesions(
             masks, labels, count, smallest=definition.smallest
         )
     if truth is not None:
-        agreement, figures = _compared(labels, truth, definition, spacing)
+        covered = foreground if definition.small_cover else labels > 0
+        agreement, figures = _compared(labels, covered, truth, definition, spacing)
         columns, whole = columns | agreement, whole | figures
     nodes = lesion_nodes(labels, count, dilation=definition.dilation)
     features = node_features(nodes, intensities, foreground, [maps[name] for name in ("entropy", "variance", "pcs")])
@@ -128,16 +131,20 @@ def lesion_measures(
 
 
 def _compared(
-    labels: Labels, truth: np.ndarray, definition: LesionDefinition, spacing: tuple[float, ...] | None
+    labels: Labels,
+    covered: NDArray[np.bool_],
+    truth: np.ndarray,
+    definition: LesionDefinition,
+    spacing: tuple[float, ...] | None,
 ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     if truth.shape != labels.shape:
         raise DataError(f"the truth has shape {truth.shape}, the prediction {labels.shape}: they must lie on one grid")
     true_labels, true_count = lesion_components(truth, smallest=1)
-    iou = adjusted_iou(labels, true_labels)
+    iou = adjusted_iou(labels, true_labels, covered)
     met = np.unique(true_labels[labels > 0])
     found = matches(labels, true_labels, spacing)
     figures = {
-        "dice": dice(labels > 0, truth),
+        "dice": dice(covered, truth),
         "true_lesions": true_count,
         "missed_lesions": true_count - int((met > 0).sum()),
         "panoptic_quality": found.panoptic_quality(true_count),

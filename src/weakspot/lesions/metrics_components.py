@@ -87,12 +87,13 @@ def voxel_volume(spacing: Sequence[float]) -> float:
     return float(np.prod(np.asarray(spacing, dtype=np.float64)))
 
 
-def adjusted_iou(predicted: Labels, truth: Labels) -> Floats:
+def adjusted_iou(predicted: Labels, truth: Labels, covered: NDArray[np.bool_] | None = None) -> Floats:
     r"""IoU_adj = |k ∩ K'| / |k ∪ (K' \ Q)| of every predicted lesion k (Rottmann et al. 2020).
 
     K': the true lesions that meet k. Q: the other predicted lesions that meet K'. What of K' other predictions cover
     is not held against k, so the union is |k| and what of K' no prediction covers.
     predicted, truth: labels 1 … count, 0 elsewhere, of one shape; the result has shape (predicted lesions,).
+    covered: what predictions cover, also those that are too small for a label; by default what is labelled.
 
     >>> adjusted_iou(np.array([[1, 0, 2, 2, 0, 3]]), np.array([[1, 1, 1, 1, 1, 0]])).round(3).tolist()
     [0.333, 0.5, 0.0]
@@ -103,7 +104,8 @@ def adjusted_iou(predicted: Labels, truth: Labels) -> Floats:
     places = np.flatnonzero(predicted)
     of, meets = predicted.ravel()[places], truth.ravel()[places]
     voxels = np.bincount(of, minlength=count + 1)
-    missed = np.bincount(truth[truth > 0], minlength=true_count + 1) - np.bincount(meets, minlength=true_count + 1)
+    met = meets if covered is None else truth[covered]
+    missed = np.bincount(truth[truth > 0], minlength=true_count + 1) - np.bincount(met, minlength=true_count + 1)
     pairs, shared = np.unique(of.astype(np.int64) * (true_count + 1) + meets, return_counts=True)
     k, g = np.divmod(pairs, true_count + 1)
     common = np.bincount(k, weights=shared * (g > 0), minlength=count + 1)

@@ -46,6 +46,8 @@ class Lesions(LesionProbe):
     dilation: how many voxels around a lesion its graph takes in.
     least_iou: ε, the adjusted IoU from which on a lesion is a true positive.
     log_epsilon: what is added to a measure before its logarithm is taken.
+    small_cover: whether components of fewer voxels than `smallest`, which are no lesions, still cover the truth in
+        adjusted IoU and Dice; the paper leaves no component out.
     standardise: whether the graphs hold z-scores of each case's intensities over its voxels that are not 0.
     trained_on: ids of cases that the network was trained on; they are marked, no lesion model learns from them, and
         none of them may be a test case.
@@ -63,6 +65,7 @@ class Lesions(LesionProbe):
     dilation: int = 1
     least_iou: float = 0.1
     log_epsilon: float = 1e-6
+    small_cover: bool = True
     standardise: bool = True
     trained_on: tuple[str, ...] = ()
     patient: str | None = None
@@ -83,7 +86,9 @@ class Lesions(LesionProbe):
     def case_sampling(self) -> Sampling:
         """How cases are looked at and cut."""
         classes = (self.foreground,) if isinstance(self.foreground, int) else tuple(self.foreground)
-        definition = LesionDefinition(self.threshold, self.smallest, self.dilation, self.least_iou, self.log_epsilon)
+        definition = LesionDefinition(
+            self.threshold, self.smallest, self.dilation, self.least_iou, self.log_epsilon, self.small_cover
+        )
         return Sampling(self.look or McDropout(self.seed), self.looks, classes, definition, self.standardise)
 
     def finish(self) -> Finding:

@@ -194,7 +194,7 @@ class WeakDetector(Probe):
             fitted = self._fitted(columns, correct, groups)
         except NothingToLearnError as nothing:
             return self.finding(summary={**weak_share, **no_detector(str(nothing)), **inputs}, arrays=errors)
-        held_out = fitted.held_out(columns, weak)
+        held_out = fitted.held_out(columns, weak, groups)
         return self.finding(
             summary={**weak_share, **metrics_summary(held_out, weak, groups), **inputs},
             table=metrics_table(held_out, weak, groups),

@@ -46,10 +46,10 @@ class FittedDetectors:
     concentration_odds: np.ndarray | None = None
     point: OperatingPoint | None = None
 
-    def held_out(self, columns: Columns, weak: Bools) -> list[MethodOutput]:
+    def held_out(self, columns: Columns, weak: Bools, groups: np.ndarray | None = None) -> list[MethodOutput]:
         """What each detector says of training inputs that it was not trained on.
 
-        With an operating point, the threshold for each fold is chosen on the others.
+        With an operating point, the threshold for each fold is chosen on the others; no group is in two folds.
         """
         outputs = [
             MethodOutput(name, fitted.held_out, fitted.held_out >= fitted.network.threshold, probability=True)
@@ -58,7 +58,8 @@ class FittedDetectors:
         outputs += threshold_outputs(columns, self.thresholds)
         if self.point is None:
             return outputs
-        return [replace(one, flagged=self.point.held_out(one.score, weak, NO_LEVELS)) for one in outputs]
+        point = self.point
+        return [replace(one, flagged=point.held_out(one.score, weak, NO_LEVELS, groups)) for one in outputs]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays, for a Finding."""
@@ -103,17 +104,17 @@ def fit_detectors(
     weak = weak_inputs(fresh, threshold, training.weak_if)
     thresholds, odds = {}, None
     if "confidence" in columns:
-        thresholds["max_softmax"] = chosen_threshold(-columns["confidence"], weak, best_f1_threshold, point)
+        thresholds["max_softmax"] = chosen_threshold(-columns["confidence"], weak, best_f1_threshold, point, groups)
     if queries and "concentration" in columns:
-        thresholds["black_box"] = chosen_threshold(-columns["concentration"], weak, RULES[rule], point)
+        thresholds["black_box"] = chosen_threshold(-columns["concentration"], weak, RULES[rule], point, groups)
         odds = platt_scaling(-columns["concentration"], weak)
     if point is not None:
-        networks = {name: _at_point(fitted, weak, point) for name, fitted in networks.items()}
+        networks = {name: _at_point(fitted, weak, point, groups) for name, fitted in networks.items()}
     return FittedDetectors(networks, thresholds, odds, point)
 
 
-def _at_point(fitted: FittedNetwork, weak: Bools, point: OperatingPoint) -> FittedNetwork:
-    threshold = point.threshold(fitted.held_out, weak, NO_LEVELS)
+def _at_point(fitted: FittedNetwork, weak: Bools, point: OperatingPoint, groups: np.ndarray | None) -> FittedNetwork:
+    threshold = point.threshold(fitted.held_out, weak, NO_LEVELS, groups)
     return replace(fitted, network=replace(fitted.network, threshold=threshold))
 
 

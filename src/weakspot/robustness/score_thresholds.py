@@ -66,6 +66,7 @@ def chosen_threshold(
     weak: Bools,
     rule: Callable[[ArrayLike, ArrayLike], float],
     point: OperatingPoint | None = None,
+    groups: NDArray[np.str_] | None = None,
 ) -> float:
     """The score at an operating point where one is asked for, else by the rule.
 
@@ -73,7 +74,7 @@ def chosen_threshold(
     >>> chosen_threshold(scores, weak, best_f1_threshold, OperatingPoint("recall", 0.8))
     23.0
     """
-    return rule(scores, weak) if point is None else point.threshold(scores, weak, NO_LEVELS)
+    return rule(scores, weak) if point is None else point.threshold(scores, weak, NO_LEVELS, groups)
 
 
 RULES = {"quantile": quantile_threshold, "paper": lowest_weak_threshold, "f1": best_f1_threshold}
