@@ -95,6 +95,11 @@ def test_no_name_is_left_in_copy_report_or_evidence(run, tmp_path):
     copied.verify()
 
 
+def test_saved_views_stay_behind(run, tmp_path):
+    (run.folder / "viewer.json").write_text('{"views": []}')
+    assert not (shared_run(run, tmp_path / "copy", Sharing()).folder / "viewer.json").exists()
+
+
 def test_no_picture_is_left(run, tmp_path):
     copied = shared_run(run, tmp_path / "copy", Sharing(pictures=False))
     assert not list(copied.folder.rglob("*.png"))

@@ -136,11 +136,11 @@ def test_where_labels_check_the_pairs_the_headline_says_what_they_say():
     told = said(answer("classes", [made("classes.class_pairs", summary=numbers)]).sentence)
     assert told == (
         "6 of 45 pairs of classes look so alike to the network that it may confuse them; the labels confirm 4 of these "
-        "and show 2 more. 5 pairs are suspected of unequal treatment; the labels confirm 0 of these and show 1 more."
+        "and show 2 more. Pairs suspected of unequal treatment: 5; the labels confirm 0 of these and show 1 more."
     )
     unlabelled = {name: numbers[name] for name in ("confused", "surely_confused", "pairs", "biased")}
     told = said(answer("classes", [made("classes.class_pairs", summary=unlabelled)]).sentence)
-    assert "treated unequally" not in told and told.endswith("5 pairs are suspected of unequal treatment.")
+    assert "treated unequally" not in told and told.endswith("Pairs suspected of unequal treatment: 5.")
     two_classes = {
         name: numbers[name] for name in ("confused", "pairs", "confusion_true_positives", "confusion_missed")
     }

@@ -108,7 +108,7 @@ def _cost(what: str, of: str) -> Curves:
 _CURVES = (_cost("confusion", "true confusions"), _cost("bias", "pairs with true bias"))
 _ALIKE = "{confused} of {pairs} pairs of classes look so alike to the network that it may confuse them"
 _CONFIRMED = "; the labels confirm {confusion_true_positives} of these and show {confusion_missed} more."
-_UNEQUAL = " {biased} pairs are suspected of unequal treatment"
+_UNEQUAL = " Pairs suspected of unequal treatment: {biased}"
 _HEADLINES = (
     Headline("No pair of classes can be compared: {no_pairs}. Examine more images, or lower least_images.", -1),
     Headline(f"{_ALIKE}{_CONFIRMED}{_UNEQUAL}; the labels confirm {{bias_true_positives}} of these and show "
