@@ -80,10 +80,12 @@ peers: $(INSTALLED) ## measure speed and memory against the alternatives; writes
 	for script in benchmarks/peers/*.py; do $(BIN)/python $$script || exit 1; done
 
 # in this order: networks before what asks about them, tables and figures at the end
-PAPERS := steering_nets importance_nets importance importance_neurons importance_tables \
-	robustness robustness_white_box robustness_black_box robustness_study robustness_curves robustness_places robustness_sampling robustness_tenth robustness_steering robustness_cost robustness_tables \
-	classes_oracles classes_curves classes classes_trained classes_examples classes_coverage classes_repair causes causes_retraining causes_kinds \
-	lesions_ms_checks lesions_ms lesions_lgg lesions_figure lesions_picture figures prose
+PAPERS := steering_nets importance_nets importance importance_neurons importance_tables robustness \
+	robustness_white_box robustness_black_box robustness_study robustness_curves robustness_places \
+	robustness_sampling robustness_tenth robustness_steering robustness_cost robustness_tables classes_oracles \
+	classes_curves classes classes_trained classes_examples classes_coverage classes_repair causes \
+	causes_retraining causes_kinds lesions_ms_checks lesions_ms lesions_lgg lesions_figure lesions_picture \
+	figures prose
 
 papers: $(INSTALLED) ## reproduce published tables on the data in $$WEAKSPOT_DATA; long scripts resume
 	for script in $(PAPERS); do $(BIN)/python benchmarks/papers/$$script.py || exit 1; done

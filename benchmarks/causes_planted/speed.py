@@ -1,4 +1,5 @@
-"""How long all sources take after the pass: 50,000 images, 5,000 errors, 2,048 features and as many layer statistics.
+"""How long all sources take after the pass: 50,000 images, 5,000 errors, 2,048 features, as many layer
+statistics, and heat maps as sketches of 1,021 values.
 
     python benchmarks/causes_planted/speed.py [--images 50000] [--out FILE]
 
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weakspot.causes.slice_views import HEAT_VALUES
 from weakspot.slices import SliceData, Trait, View, doubtful_labels, first_half, ranked_slices
 
 WIDTH, CLASSES, ERRORS, GROUPS = 2048, 100, 0.1, 4
@@ -26,9 +28,10 @@ def drawn(count: int) -> tuple[SliceData, list[Trait], np.ndarray]:
     centres = rng.normal(size=(CLASSES, WIDTH)).astype(np.float32)
     moved = rng.normal(size=(GROUPS + 1, WIDTH)).astype(np.float32) * (np.arange(GROUPS + 1) > 0)[:, None]
     views = []
-    for name in ("features", "layer statistics"):
-        values = rng.standard_normal((count, WIDTH), dtype=np.float32)
-        values += centres[labels] + moved[group]
+    for name, width in (("features", WIDTH), ("layer statistics", WIDTH), ("heat maps", HEAT_VALUES)):
+        values = rng.standard_normal((count, width), dtype=np.float32)
+        values += centres[labels, :width]
+        values += moved[group, :width]
         views.append(View(name, np.maximum(values, 0, out=values)))
     traits = [Trait(f"measure {number}", rng.random(count), "image") for number in range(7)]
     traits += [Trait(f"column {number}", rng.choice(list("abcdefgh"), count)) for number in range(5)]
@@ -52,7 +55,7 @@ def main() -> None:
     row = {
         "images": given.images,
         "errors": int(data.wrong.sum()),
-        "values": 2 * WIDTH,
+        "values": 2 * WIDTH + HEAT_VALUES,
         "labels_s": round(labels_seconds, 1),
         "all_s": round(time.perf_counter() - start, 1),
         "cpu_s": round(time.process_time() - cpu, 1),

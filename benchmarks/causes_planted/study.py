@@ -9,8 +9,9 @@ the cause, and by how many of its first ten errors have the cause. `named`: whet
 that names the cause. `ami`: adjusted mutual information of items and causes over the errors that have one. Controls:
 errors shuffled, labels permuted, an untrained net, nothing planted.
 
-The networks behind causes_planted.csv but those of `rare` and `combination` were trained on another machine (torch
-2.11). Without --cache they are trained here, some half a minute each; they will not be the same to the last bit.
+The networks behind causes_planted.csv but those of `rare`, `combination` and further_scenarios.py were trained on
+another machine (torch 2.11). Without --cache they are trained here, some half a minute each; they will not be the
+same to the last bit.
 """
 
 import argparse

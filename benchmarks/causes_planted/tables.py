@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 
 ASIDE = ("exchanged colours", "overexposed and far")
+"""Kept aside for the first judging; looked at before the second."""
+ASIDE_LATER = ("squeezed and streaked", "pole and glare", "tint")
+"""Kept aside for the second judging."""
 OWN = "ranked causes"
 Rows = Sequence[Mapping[str, str]]
 
@@ -24,18 +27,22 @@ def mean(rows: Rows, key: str) -> float:
 
 
 def by_method(rows: Rows) -> list[str]:
-    """Of each method, settled and judged; and of the scenarios kept aside."""
-    lines = ["| | F1 | precision@10 | named | shown | F1, kept aside |", "|---|---|---|---|---|---|"]
+    """Of each method, settled and judged; and of the scenarios kept aside, those looked at since, and those not."""
+    lines = [
+        "| | F1 | precision@10 | named | shown | F1, aside, seen since | F1, aside |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for method in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == method]
-        aside = [row for row in own if row["scenario"] in ASIDE]
-        main = [row for row in own if row["scenario"] not in ASIDE]
+        aside = [[row for row in own if row["scenario"] in part] for part in (ASIDE, ASIDE_LATER)]
+        main = [row for row in own if row["scenario"] not in (*ASIDE, *ASIDE_LATER)]
         parts = [[row for row in main if row["seed"] in seeds] for seeds in ("012", "345")]
         cells = [" / ".join(f"{mean(part, key):.2f}" for part in parts) for key in ("f1", "precision10")]
         named = [np.mean([row["named"] == "True" for row in part if row["nameable"] == "True"]) for part in parts]
         told = " / ".join(f"{share:.2f}" for share in named) if any(named) else "–"
         shown = " / ".join(f"{mean(part, 'shown'):.1f}" for part in parts)
-        lines.append(f"| {method} | {cells[0]} | {cells[1]} | {told} | {shown} | {mean(aside, 'f1'):.2f} |")
+        apart = " | ".join(f"{mean(part, 'f1'):.2f}" for part in aside)
+        lines.append(f"| {method} | {cells[0]} | {cells[1]} | {told} | {shown} | {apart} |")
     return lines
 
 

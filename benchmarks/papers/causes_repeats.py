@@ -81,7 +81,7 @@ class Repeats:
             made = run_experiment(
                 self.case.subject,
                 self.unsafe.data(self.case, test),
-                ExperimentDesign(1, METHODS[1:], validation=0.0),
+                ExperimentDesign(1, METHODS[1:], validation=0.0, balance=True),
                 recipe=Recipe(seed=repeat),
                 checkpoints=self.trainings,  # the second test set finds the same models trained
             )

@@ -51,8 +51,8 @@ def others() -> str:
     for name in OTHERS[:5]:
         values = [paired(found, net, name, "", "all") for net in CLASSIFIERS]
         signs = [(min(own) > 0) - (max(own) < 0) for own in values]
-        told.append(f"{name} {signs.count(-1)} and {signs.count(1)}")
-    return ", ".join(told)
+        told.append(f"{name} {signs.count(-1)}, {signs.count(1)}")
+    return "; ".join(told)
 
 
 def near() -> str:
@@ -100,7 +100,7 @@ def neurons_and_noise() -> list[Line]:
         (
             "Table 3: other criteria rise more for random pixels",
             noise,
-            f"classifiers of four where all five draws agree, random and relevant: {others()}",
+            f"of four classifiers so many rise more in all five draws for random, for relevant pixels: {others()}",
             "**k-multisection only**",
         ),
         ("Table 3: levels", noise, "not the published ones; the classes are left open", "**no**"),

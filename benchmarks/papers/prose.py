@@ -48,6 +48,7 @@ def robustness() -> Iterator[Sentence]:
     yield "limits", f"has {white} on average"
     yield "papers-learned", f"for a network of ours: {white}"
     yield "limits", own_w()
+    yield "papers-robustness", own_w()
     yield "papers-learned", own_w()
     best = float(mean_f1("fresh", "together", "0.75"))
     yield "limits", f"At threshold 0.75 the best had a mean F1 of {best:.2f} over nine networks"

@@ -321,6 +321,60 @@ def test_numbers_have_slices_as_well():
     found = slices_of(numbers, subject, threshold=0.05)
     assert found.table["rule"][0].as_py().startswith("dark (brightness")
     assert found.summary["confirmed"].value == 1 and "agreement" not in found.summary
+    assert "set_share" not in found.summary, "a threshold was given"
+    worst = slices_of(numbers, subject, quantile=0.8)
+    assert worst.summary["set_share"].value == pytest.approx(0.2)
+
+
+class SeesLittleInTheDark(torch.nn.Sequential):
+    """Four outputs read from four pixels by a network with layers; in the dark the first is off."""
+
+    def __init__(self):
+        super().__init__(torch.nn.Conv2d(1, 1, 1), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64, 4))
+        with torch.no_grad():
+            self[0].weight.fill_(1.0), self[0].bias.fill_(0.0)
+            self[3].weight.zero_(), self[3].bias.fill_(0.0)
+            self[3].weight[range(4), range(4)] = 1.0
+
+    def forward(self, images):
+        dark = images[:, :, 1:].mean((1, 2, 3)) < 0.25
+        return super().forward(images) + dark[:, None] * torch.tensor([2.0, 0.0, 0.0, 0.0])
+
+
+def four_numbers(task):
+    rng = np.random.default_rng(1)
+    values, light = rng.random((COUNT, 4)).astype(np.float32), np.where(rng.random(COUNT) < 0.2, 0.2, 0.8)
+    images = (rng.random((COUNT, 1, 8, 8)) * light[:, None, None, None]).astype(np.float32)
+    images[:, 0, 0, :] = 0
+    shown = (values > 0.5).astype(np.float32) if task == "multilabel" else values
+    images[:, 0, 0, :4] = shown
+    targets = (shown > 0.5).astype(np.int64) if task == "multilabel" else shown + rng.normal(0, 0.01, (COUNT, 4))
+    targets = targets if task == "multilabel" else targets.astype(np.float32)
+    return ArraySource(images, targets, ids=[f"n{number:04d}" for number in range(COUNT)])
+
+
+@pytest.mark.parametrize(("task", "labels"), [("keypoints", None), ("regression", None), ("multilabel", list("abcd"))])
+def test_the_cause_is_a_property_of_the_image_for_every_task(task, labels):
+    probe = ErrorSlices(sources=SOURCES, **({} if labels else {"threshold": 1.0}))
+    scores = {"scores": "logits", "classes": labels} if labels else {}
+    model = torch.nn.Sequential(SeesLittleInTheDark(), Shift(-0.5)) if labels else SeesLittleInTheDark()
+    found = examine(Subject(model.eval(), task=task, **scores), four_numbers(task), [probe])[0]
+    row = found.table.to_pylist()[0]
+    assert row["confirmed"] and row["error_rate"] > 0.3 > 0.1 > row["elsewhere"]
+    assert row["rule"].startswith(("dark (brightness < ", "low contrast (contrast < "))  # dark noise is flat as well
+    assert "heat maps" in found.summary["views"].value and found.outputs.problems(found) == []
+    assert not any("keypoint" in each["rule"] or "output" in each["rule"] for each in found.table.to_pylist())
+
+
+class Shift(torch.nn.Module):
+    """Adds a number."""
+
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+
+    def forward(self, values):
+        return values + self.by
 
 
 @pytest.mark.parametrize(

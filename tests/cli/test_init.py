@@ -323,7 +323,7 @@ def test_an_exported_model(weakspot, place, tmp_path):
     assert re.search(r"^  # coverage: .*  # .*", text, re.MULTILINE), (
         "what cannot be asked is commented out, with the reason"
     )
-    assert list(yaml.safe_load(text)["ask"]) == ["robustness", "pictures"]
+    assert list(yaml.safe_load(text)["ask"]) == ["robustness", "error_slices", "pictures"]
     assert weakspot("examine", "weakspot.yaml", "--limit", "8", "--quiet")[0] == 0
 
 
@@ -393,8 +393,9 @@ def test_a_function_gets_a_name_and_is_asked_about_its_outputs(weakspot, place, 
     text = (tmp_path / "weakspot.yaml").read_text()
     written = yaml.safe_load(text)
     assert written["subject"]["fingerprint"] == f"{place}:brightest 1"
-    assert set(written["ask"]) == {"robustness", "classes", "pictures"}
+    assert set(written["ask"]) == {"robustness", "classes", "error_slices", "pictures"}
     assert written["ask"]["classes"] == {"by": "outputs"}
+    assert re.search("  error_slices: {} +# Why does the model fail", text)
     assert "# causes: {}  # causes.root_causes looks inside the model" in text
     assert weakspot("examine", "weakspot.yaml", "--quiet") == (0, "", "")
 

@@ -58,7 +58,7 @@ def test_from_samples_to_an_evaluation(project):
     told = said("evaluate", RUN, "--replicates", 50)
     assert "metaseg_regression" in told and "lesions.evaluation" in Run.open(RUN)
     (entry,) = json.loads(said("evaluate", RUN, RUN, "--replicates", 20, "--json"))
-    assert entry["name"] == "lesions.evaluation" and entry["rows"] == 16
+    assert entry["name"] == "lesions.evaluation" and entry["rows"] == 17
     Run.open(RUN).verify()
 
 

@@ -41,3 +41,12 @@ def test_copies_in_real_data():
     [large], [made] = rows("duplicates", data="50,000 x 50,000"), rows("duplicates", data="made")
     assert f"takes {float(large['seconds']):.0f} s on one core and {large['gib']} GiB" in PAGE
     assert f"half of them resized, {100 * float(made['found']):.2f} % are found" in PAGE
+
+
+def test_features_and_the_hash():
+    *found, small, large = rows("feature_copies")
+    for row in found:
+        shares = [f"{100 * float(row[name]):.1f} %".replace("100.0", "100") for name in list(row)[2:-1]]
+        assert f"| {int(row['wrongly']):,} | {' | '.join(shares)} |" in PAGE
+    for row, size in ((small, "an image of 32 × 32 pixels"), (large, "one of 224 × 224")):
+        assert f"{float(row['milliseconds']):.1f} ms" in PAGE and size in PAGE

@@ -56,10 +56,28 @@ def free_rows():
         yield f"| {change} | {accuracy:.1f} % | " + " | ".join(f"{value:.1f}" for value in off) + " |"
 
 
+def cause_rows():
+    rows = [row for row in read("diverse.csv") if row["net"].startswith("planted")]
+    assert sum(int(row["of_causes"]) for row in rows[::36]) == 24
+    for pool, words in (("frames", "five frames of each"), ("single", "all different")):
+        for budget in ("50", "100", "200"):
+            found = [
+                sum(float(r["causes"]) for r in rows if (r["pool"], r["budget"], r["ranking"]) == (pool, budget, name))
+                for name in ("diverse", "deep_gini", "margin", "max_softmax", "entropy", "random")
+            ]
+            yield f"| {words} | {budget} | " + " | ".join(f"{one:.1f}" for one in found) + " |"
+
+
 @pytest.mark.parametrize(
     ("page", "rows"),
-    [("guard", guard_rows), ("guard", detector_rows), ("labels", label_rows), ("labels", free_rows)],
-    ids=["guard", "detectors", "few labels", "no labels"],
+    [
+        ("guard", guard_rows),
+        ("guard", detector_rows),
+        ("labels", label_rows),
+        ("labels", free_rows),
+        ("coverage", cause_rows),
+    ],
+    ids=["guard", "detectors", "few labels", "no labels", "causes"],
 )
 def test_a_table_is_that_of_its_csv(page, rows):
     text = (ROOT / f"docs/howto-{page}.md").read_text(encoding="utf-8")

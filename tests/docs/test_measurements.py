@@ -81,3 +81,35 @@ def test_what_the_page_says_of_corruptions_on_the_device_is_what_the_csvs_say():
     assert f"met by {len(times) - len(missed)} of the {len(times)} that were measured" in page
     assert f"defocus blur ({missed['224', 'defocus_blur']:.1f} times)" in page
     assert f"JPEG ({missed['224', 'jpeg_compression']:.1f}) at 224²" in page
+
+
+def test_the_table_of_attacks_is_that_of_the_csv_and_meets_the_aims():
+    page = (ROOT / "docs/measurements.md").read_text(encoding="utf-8")
+    balls = {("linf", "0.00392"): "L∞ 1/255", ("l2", "0.2"): "L2 0.2", ("l2", "0.25"): "L2 0.25"}
+    rows = [row for row in rows_of("auto_attack.csv") if row["net"] == "ResNet-32, CIFAR-10"]
+    assert len(rows) == 12
+    for row in rows:
+        robust = [f"{100 * float(row[f'robust_{side}']):.1f} %" for side in ("weakspot", "reference")]
+        seconds = [float(row[f"seconds_{side}"]) for side in ("weakspot", "reference")]
+        cells = (*robust, *(f"{one:.1f}" for one in seconds))
+        line = f"| {' | '.join(cells)} |"
+        told = [text for text in page.splitlines() if text.startswith(f"| {balls[row['norm'], row['epsilon']]} |")]
+        assert any(text.endswith(line) for text in told)
+        assert abs(float(row["points_apart"])) <= 0.5 and seconds[0] <= seconds[1]
+
+
+def test_the_tables_of_judging_are_those_of_their_csvs():
+    page = (ROOT / "docs/measurements.md").read_text(encoding="utf-8")
+    times = rows_of("judging.csv")
+    assert [row["agrees"] for row in times] == ["True"] * 5
+    for row in times:
+        cells = (
+            *(f"{1000 * float(row[f'seconds_{side}']):.1f}" for side in ("weakspot", "peer")),
+            row["times_as_fast"],
+        )
+        assert f"| {row['what']} | " in page and f" | {' | '.join(cells)} |" in page
+    peaks = {(row["what"], row["images"]): row for row in rows_of("judging_memory.csv")}
+    for name in ("label plan", "diverse", "guard", "gaps"):
+        found = [peaks[name, images] for images in ("5000", "10000", "20000")]
+        cells = (*(row["peak_anonymous_mb"] for row in found), found[-1]["ratio_to_1x"])
+        assert f"| {name} | {' | '.join(cells)} |" in page

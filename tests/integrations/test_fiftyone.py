@@ -1,7 +1,7 @@
 """FiftyOne, which cannot be installed here: against a stand-in with the parts of its documented interface.
 
 Dataset(name), add_samples, iteration, match(ViewField(f) == v), exists, save_view(name, view, overwrite=),
-has_sample_field; Sample(filepath=), fields by [], has_field, save; Classification(label=); Heatmap(map=, range=).
+has_sample_field; Sample(filepath=), fields by [], has_field, save, tags; Classification(label=); Heatmap(map=, range=).
 """
 
 import sys
@@ -18,7 +18,7 @@ class Sample:
     """Fields by name; one that was never set is refused, as FiftyOne does."""
 
     def __init__(self, filepath):
-        self.filepath, self._fields, self.saved = filepath, {}, 0
+        self.filepath, self._fields, self.saved, self.tags = filepath, {}, 0, []
 
     def __setitem__(self, name, value):
         assert name.replace("_", "").isalnum() and not name.startswith("_"), f"{name} is no name of a field"
@@ -129,3 +129,16 @@ def test_labels_come_back_by_id(run):
 def test_inputs_without_files_are_refused(run):
     with pytest.raises(DataError, match=r"none of the 30 inputs of .* has a file"):
         to_fiftyone(run, {"other": "/x.png"}, name="films")
+
+
+def test_what_was_selected_in_the_viewer_is_tagged(run, tmp_path):
+    path = tmp_path / "selected.csv"
+    path.write_text("\ufeffid,correct\nimage 03,yes\nimage 07,no\n", encoding="utf-8")
+    for _ in range(2):
+        dataset = to_fiftyone(run, FILES, name="films", tags={"dark": path})
+        assert {sample["weakspot_id"] for sample in dataset if sample.tags == ["dark"]} == {"image 03", "image 07"}
+    again = to_fiftyone(run, FILES, name="", dataset=dataset, tags={"dark": path})
+    assert sum(sample.tags == ["dark"] for sample in again) == 2, "a tag is given once"
+    path.write_text("name\nimage 03\n")
+    with pytest.raises(ConfigError, match="has no column 'id'"):
+        to_fiftyone(run, FILES, name="films", tags={"dark": path})

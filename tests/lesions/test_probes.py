@@ -25,6 +25,8 @@ from weakspot.lesions.model_files import load_model, save_model
 from weakspot.lesions.probes import LesionFit, Lesions, Scores
 from weakspot.looks import McDropout
 from weakspot.registry import steps_of
+from weakspot.report.drawings import draw
+from weakspot.report.finding_view import FindingView
 
 ONE = ExecutionOptions(batch_size=4, workers=0)
 
@@ -182,11 +184,11 @@ def test_held_out_patients_were_held_out(study):
 def test_evaluation_over_folds(study):
     told = evaluation_finding([study[SCORES], study[SCORES]], replicates=50)
     table = {row["method"]: row for row in told.table.to_pylist()}
-    assert len(table) == 16
+    assert len(table) == 17
     assert table["gcn_classification"]["difference"] == 0
     assert table["size"]["spearman_with_size"] == pytest.approx(-1)
     assert table[study[FIT].summary["method"].value]["area"] == pytest.approx(study[SCORES].summary["area"].value)
-    assert told.arrays["curve_true_positives"].shape == (16, 101)
+    assert told.arrays["curve_true_positives"].shape == (17, 101)
     assert told.arrays["fold_true_positives"].tolist() == [study[SCORES].summary["true_positives"].value] * 2
 
 
@@ -457,3 +459,12 @@ def test_an_operating_point_is_set_on_patients_that_train_nothing(subject, tmp_p
     assert load_model(tmp_path / "model").operating == point
     with pytest.raises(ConfigError, match="keep_true is 2: expected a share"):
         steps_of("lesions", {"fit": "validation", "keep_true": 2})[-1].upstream["model"].build({})
+
+
+def test_the_figure_of_sizes_tells_true_from_false_lesions_where_that_is_known(subject):
+    images, masks = toy.volumes(3)
+    for own, legend in ((masks, True), (None, False)):
+        finding = examine(subject, ArraySource(images, own, ids=["a", "b", "c"]), [Lesions(looks=2, smallest=1)])[0]
+        (figure,) = (figure for figure in finding.outputs.figures if "Size" in figure.caption)
+        svg = draw(figure, FindingView(finding))
+        assert "points: mean entropy against voxels" in svg and (">true</text>" in svg) == legend

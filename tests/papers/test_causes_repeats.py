@@ -36,7 +36,7 @@ def test_repeats_one_by_one_are_those_of_one_call(repeats):
     assert len(found) == 10
     for test in module.TESTS:
         data = kept.unsafe.data(kept.case, test)
-        design = ExperimentDesign(2, module.METHODS[1:], validation=0.0)
+        design = ExperimentDesign(2, module.METHODS[1:], validation=0.0, balance=True)
         made = run_experiment(kept.case.subject, data, design, recipe=Recipe(epochs=1)).finding
         for method in module.METHODS:
             own = found[test, method]

@@ -49,7 +49,7 @@ def data(forgetful):
 
 @pytest.fixture(scope="module")
 def proof(forgetful, data):
-    return run_experiment(forgetful, data, ExperimentDesign(2, validation=0.0), recipe=SHORT)
+    return run_experiment(forgetful, data, ExperimentDesign(2, validation=0.0, balance=True), recipe=SHORT)
 
 
 def test_what_the_finding_says_follows_from_its_scores(proof, data):
@@ -100,44 +100,51 @@ def test_the_finding_is_kept_without_torch_objects(proof, tmp_path):
 
 def test_the_baselines_spend_the_same_budget(forgetful, data):
     for seed in (0, 1):
-        random, _ = _new_samples(forgetful, data, "random images", 0.0, seed)
-        failing, _ = _new_samples(forgetful, data, "failing images", 0.0, seed)
+        random, _ = _new_samples(forgetful, data, "random images", 0.0, seed, balance=True)
+        failing, _ = _new_samples(forgetful, data, "failing images", 0.0, seed, balance=True)
         assert len(random.ids) == len(data.unsafe.ids)
         wrong = [
             row["id"] for row in examine(forgetful, random, [Predictions()])[0].table.to_pylist() if not row["correct"]
         ]
         assert sorted(failing.ids) == sorted(wrong)
-    unsafe, judged = _new_samples(forgetful, data, "unsafe set", 0.25, 0)
+    unsafe, judged = _new_samples(forgetful, data, "unsafe set", 0.25, 0, balance=True)
     assert len(judged.ids) == 10
     assert not set(judged.ids) & set(unsafe.origins)
 
 
 def test_repeated_random_images_weigh_as_much_as_the_balanced_unsafe_set(forgetful, data):
     for validation in (0.0, 0.25):
-        random, _ = _new_samples(forgetful, data, "random images", validation, 3)
-        repeated, judged = _new_samples(forgetful, data, "random images repeated", validation, 3)
-        unsafe, _ = _new_samples(forgetful, data, "unsafe set", validation, 3)
+        random, _ = _new_samples(forgetful, data, "random images", validation, 3, balance=True)
+        repeated, judged = _new_samples(forgetful, data, "random images repeated", validation, 3, balance=True)
+        unsafe, _ = _new_samples(forgetful, data, "unsafe set", validation, 3, balance=True)
         assert len(repeated.ids) == len(unsafe.ids)
         assert set(repeated.origins) == set(random.ids)
         assert judged is None or not set(judged.ids) & set(repeated.origins)
 
 
+def test_nothing_is_drawn_again_unless_it_is_asked_for(forgetful, data):
+    assert ExperimentDesign().balance is False
+    for method in ("unsafe set", "random images repeated", "least confident images repeated"):
+        new, _ = _new_samples(forgetful, data, method, 0.0, 3, balance=False)
+        assert len(new.ids) == len(set(new.ids)) == len(data.unsafe.ids)
+
+
 def test_the_least_confident_images_are_those_of_the_pool_with_the_smallest_probability(forgetful, data):
-    chosen, _ = _new_samples(forgetful, data, "least confident images", 0.0, 0)
+    chosen, _ = _new_samples(forgetful, data, "least confident images", 0.0, 0, balance=True)
     batch = data.pool.read(np.arange(len(data.pool.ids)))
     with torch.no_grad():
         sure = forgetful.model.eval()(batch.inputs).softmax(1).amax(1)
     least = {batch.ids[place] for place in sure.argsort(stable=True)[:40].tolist()}
     assert len(chosen.ids) == len(data.unsafe.ids) and len(set(chosen.ids) & least) >= 39
-    repeated, _ = _new_samples(forgetful, data, "least confident images repeated", 0.0, 0)
-    unsafe, _ = _new_samples(forgetful, data, "unsafe set", 0.0, 0)
+    repeated, _ = _new_samples(forgetful, data, "least confident images repeated", 0.0, 0, balance=True)
+    unsafe, _ = _new_samples(forgetful, data, "unsafe set", 0.0, 0, balance=True)
     assert len(repeated.ids) == len(unsafe.ids) and set(repeated.origins) == set(chosen.ids)
 
 
 def test_least_confident_images_need_probabilities(forgetful, data):
     unsaid = Subject(forgetful.model, classes=forgetful.classes)
     with pytest.raises(ConfigError, match="least confident images need probabilities"):
-        _new_samples(unsaid, data, "least confident images", 0.0, 0)
+        _new_samples(unsaid, data, "least confident images", 0.0, 0, balance=True)
 
 
 def test_no_baselines_without_a_pool(forgetful, data):

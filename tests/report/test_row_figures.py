@@ -138,6 +138,15 @@ def test_a_scatter_has_a_dot_for_every_point_up_to_a_limit() -> None:
     assert svg.attrib["aria-label"].startswith(f"{dots:,} points")
 
 
+def test_a_scatter_over_powers_of_ten_has_even_steps_and_leaves_out_what_has_no_logarithm() -> None:
+    x = np.array([0.0, 1, 10, 100, 1000])
+    svg = drawn(scatter(x, np.arange(5.0), x_label="x", y_label="y", log_x=True))
+    (path,) = [node.attrib["d"] for node in svg.iter("path") if "M" in node.attrib["d"]]
+    across = [float(dot.split()[0]) for dot in path.split("M")[1:]]
+    assert len(across) == 4 and np.allclose(np.diff(across), np.diff(across)[0], atol=0.2)
+    assert scatter(x[1:2], x[1:2], x_label="x", y_label="y", log_x=True)
+
+
 def test_curves_have_a_legend_and_lines_that_differ_by_more_than_colour() -> None:
     x = np.arange(5.0)
     svg = drawn(curves(x, {f"line {i}": x * i for i in range(9)}, x_label="x", y_label="y"))

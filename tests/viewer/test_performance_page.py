@@ -1,9 +1,12 @@
 """The page "Performance": one click from a class or a confusion to its samples; pictures that can be brightened."""
 
+import numpy as np
 import pytest
+import torch
 
 from tests.viewer.driving import DESKTOP, PHONE, beyond, needs_chromium, opened, serving, settled, violations
 from tests.viewer.runs import client_of
+from weakspot import Subject, ask
 from weakspot.core.run import Run
 
 
@@ -50,3 +53,23 @@ def test_the_page_opens_cleanly_and_leads_on(small_run, told, chromium, size, sc
         page.wait("document.querySelector('.cell.wrong[data-ready=\"1\"]')")
         words = page.run("[...document.querySelectorAll('.cell.wrong span')].map(one => one.textContent)")
         assert f"is {first['target']}" in words and first["prediction"] in " ".join(words)
+
+
+def test_a_segmentation_shows_its_classes_and_what_overlaps_least(tmp_path):
+    rng = np.random.default_rng(0)
+    targets = rng.integers(0, 2, (30, 6, 6))
+    shown = np.where(rng.random(targets.shape) < 0.2, 1 - targets, targets)[:, None].astype(np.float32)
+    net = Subject(
+        lambda x: torch.cat([0.5 - x, x - 0.5], 1), task="segmentation", classes=("sky", "road"), fingerprint="t 1"
+    )
+    run = ask(net, test=(shown, targets), performance={}, pictures={}, run=tmp_path / "run")
+    client = client_of(run.folder)
+    told = client.get("/api/performance").json()
+    found = run["performance.performance"]
+    assert told["measure"] == "IoU" and "The mean IoU is" in told["answer"]
+    assert [one["name"] for one in told["classes"]] == found.arrays["class_name"].tolist()
+    assert [one["accuracy"] for one in told["classes"]] == pytest.approx(found.arrays["class_iou"].tolist())
+    assert told["errors"] == [] and told["sort"].endswith("iou")
+    first = client.get("/api/samples", params={"split": told["split"], "sort": told["sort"], "limit": 3}).json()
+    least = found.table.sort_by("iou")["id"].to_pylist()[:3]
+    assert [row["id"] for row in first["rows"]] == least

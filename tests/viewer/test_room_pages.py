@@ -62,7 +62,7 @@ def test_the_overview_leads_from_an_answer_to_its_finding_and_to_the_pages(show)
     page = show("/")
     page.click(".answers dd a[href='#finding-causes.error_slices']")
     page.wait("document.getElementById('finding-causes.error_slices').open")
-    page.click("#finding-causes\\\\.errors summary")
+    page.click("[id='finding-causes.errors'] summary")
     assert "29" in page.run("document.getElementById('finding-causes.errors').innerText")
     links = page.run("[...document.querySelectorAll('.cards a')].map(link => link.getAttribute('href'))")
     assert links == ["/samples", "/causes", "/clusters", "/weak", "/map", "/pairs", "/holes", "/findings", "/compare"]
@@ -423,7 +423,8 @@ def test_root_causes_show_wrong_images_beside_correct_ones_like_them(show):
     page.wait(
         "document.querySelector('.main h2').textContent.includes('script') && document.querySelector('.gallery p a')"
     )
-    page.click(".gallery p a")
+    settled(page)
+    page.run("document.querySelector('.gallery p a').click()")  # wherever it has moved to meanwhile
     page.wait("location.pathname === '/samples' && document.querySelector('.panel h2')")
     assert "Root cause 2" in page.run("document.querySelector('.panel').innerText")
 
@@ -437,3 +438,23 @@ def test_a_number_of_the_first_page_leads_to_the_samples_behind_it(show):
     assert "behind" not in page.run("location.search")
     told = page.run("document.querySelector('.tools [role=status]').textContent")
     assert not told.startswith("200 of") and told.endswith("of 200 samples")
+
+
+def test_a_finger_swipes_through_enlarged_pictures(show):
+    page = show("/clusters")
+    page.click(".cell[data-index='0']")
+    page.press("Enter")
+    page.wait("document.querySelector('dialog .bar p')?.textContent.startsWith('1 of')")
+    moved = (
+        "(kind, x, pointerType) => document.querySelector('dialog figure')"
+        ".dispatchEvent(new PointerEvent(kind, {pointerType, clientX: x, bubbles: true}))"
+    )
+    for begin, end, kind, place in (
+        (300, 200, "touch", 2),
+        (200, 190, "touch", 2),
+        (300, 100, "mouse", 2),
+        (100, 300, "touch", 1),
+    ):
+        page.run(f"({moved})('pointerdown', {begin}, '{kind}'), ({moved})('pointerup', {end}, '{kind}')")
+        assert page.run("document.querySelector('dialog .bar p').textContent").startswith(f"{place} of")
+    page.press("Escape")

@@ -183,6 +183,8 @@ class RetrainEntry(Entry):
     """The share of the labelled samples by which to judge when to stop, or the name of a split."""
     train: str | None = None
     """`module:function`: a training function of your own."""
+    balance: bool = False
+    """Draw images of rare causes again until all causes are as frequent."""
     methods: tuple[str, ...] | None = None
     """What to compare the unsafe set with; by default random and failing images where the pool has targets."""
 

@@ -12,6 +12,8 @@ from weakspot.rooms import QUESTIONS
 
 _BARE = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
 _WIDTH = 34
+_ROOMS = {"error_slices": "causes"}
+"""Probes that answer a question by themselves."""
 _BESIDES = "so that `weakspot view` can show every input"
 """What is asked for besides the questions, small pictures, serves."""
 
@@ -40,7 +42,7 @@ def file_text(
     for name, (options, reason) in asked.items():
         entry = f"{name}: {inline(options)}"
         lines.append(
-            f"  {entry:<{_WIDTH}}  # {QUESTIONS.get(name, _BESIDES)}"
+            f"  {entry:<{_WIDTH}}  # {QUESTIONS.get(_ROOMS.get(name, name), _BESIDES)}"
             if reason is None
             else f"  # {entry}  # {_plain(reason)}"
         )

@@ -44,6 +44,9 @@ def retrain(
             help="What to compare with, such as 'least confident images' or 'random images repeated'; again for more."
         ),
     ] = None,
+    balance: Annotated[
+        bool | None, typer.Option(help="Draw images of rare causes again until all causes are as frequent.")
+    ] = None,
     baselines: Annotated[
         bool, typer.Option(help="Also train on as many other samples, if the pool has targets.")
     ] = True,
@@ -62,7 +65,7 @@ def retrain(
     flags = {
         "epochs": epochs, "learning_rate": learning_rate, "batch_size": batch_size, "repeats": repeats, "seed": seed,
         "validation": _number_or_name(validation), "train": train_function,
-        "methods": tuple(method) if method else None,
+        "methods": tuple(method) if method else None, "balance": balance,
     }  # fmt: skip
     how = read.retrain.model_copy(update={name: value for name, value in flags.items() if value is not None})
     target = run_folder(config, read, run)
@@ -121,6 +124,7 @@ def _retrained(
                 how.repeats,
                 methods=cast("tuple[Method, ...] | None", how.methods),
                 validation=_validation(how.validation, loaded.data),
+                balance=how.balance,
             ),
             recipe=Recipe(**recipe),
             train=None if how.train is None else imported(how.train),

@@ -118,7 +118,10 @@ class ReliabilityCurve(Figure):
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter(Figure):
-    """Points; `marked` is a column or array of flags, or `marked_rows` holds the numbers of the marked points."""
+    """Points; `marked` is a column or array of flags, or `marked_rows` holds the numbers of the marked points.
+
+    mark_known: whether points are drawn without marks where `marked` is not there.
+    """
 
     NAMES = ("x", "y", "marked", "marked_rows")
 
@@ -129,6 +132,12 @@ class Scatter(Figure):
     marked: str = ""
     marked_rows: str = ""
     names: Sequence[str] = ("", "")
+    log_x: bool = False
+    mark_known: bool = False
+
+    def inputs(self) -> list[str]:
+        """Without the marks where they may be missing."""
+        return [name for name in super().inputs() if not (self.mark_known and name == self.marked)]
 
 
 @dataclass(frozen=True, kw_only=True)

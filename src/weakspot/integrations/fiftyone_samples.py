@@ -1,12 +1,15 @@
 """FiftyOne: samples with what a Run knows of them, clusters and heat maps, saved views; and labels back."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import Run
+from weakspot.data.tables import read_csv
+from weakspot.formatting import csv_cell
 from weakspot.integrations.needed import needed
 from weakspot.integrations.sample_tables import ID, sample_columns
 
@@ -22,12 +25,21 @@ _VIEWS = {
 """Saved views: the field, and the value that is shown."""
 
 
-def to_fiftyone(run: Run, files: Mapping[str, str], *, name: str, split: str = "test", dataset: Any = None) -> Any:
+def to_fiftyone(
+    run: Run,
+    files: Mapping[str, str],
+    *,
+    name: str,
+    split: str = "test",
+    dataset: Any = None,
+    tags: Mapping[str, str | Path] | None = None,
+) -> Any:
     """A dataset of FiftyOne with a sample for each input that has a file, or a given dataset with fields added.
 
     files: the image file of each input, by its id.
     name: of the new dataset.
     dataset: one that is there already; its samples are found by file, and get fields.
+    tags: by tag, a CSV file with a column `id` of the samples to tag, such as a selection saved in the viewer.
 
     Columns of Findings become fields, "FINDING.COLUMN" with "_" for "."; root-cause clusters become classifications,
     and heat maps of errors are drawn over their images. Views of errors, weak and leaked inputs are saved.
@@ -40,6 +52,7 @@ def to_fiftyone(run: Run, files: Mapping[str, str], *, name: str, split: str = "
     made = dataset if dataset is not None else fiftyone.Dataset(name)
     known = {sample.filepath: sample for sample in made}
     clusters, maps = _clusters(run), _heat_maps(run)
+    tagged = {tag: set(read_csv(Path(path)).column(ID, "tags")) for tag, path in (tags or {}).items()}
     added = []
     for sample_id, row in rows.items():
         sample = known.get(files[sample_id]) or fiftyone.Sample(filepath=files[sample_id])
@@ -47,6 +60,7 @@ def to_fiftyone(run: Run, files: Mapping[str, str], *, name: str, split: str = "
         for column, value in row.items():
             if column != ID and value is not None:
                 sample[_field(column)] = value
+        _tag(sample, sample_id, tagged)
         if sample_id in clusters:
             sample[CLUSTER] = fiftyone.Classification(label=f"cluster {clusters[sample_id]}")
             if sample_id in maps:
@@ -58,6 +72,11 @@ def to_fiftyone(run: Run, files: Mapping[str, str], *, name: str, split: str = "
     made.add_samples(added)
     _save_views(fiftyone, made, table.column_names)
     return made
+
+
+def _tag(sample: Any, sample_id: str, tagged: Mapping[str, set[str]]) -> None:
+    own = {sample_id, csv_cell(sample_id)}
+    sample.tags = [*sample.tags, *(tag for tag, ids in tagged.items() if own & ids and tag not in sample.tags)]
 
 
 def labels_from_fiftyone(dataset: Any, field: str) -> dict[str, str]:

@@ -33,6 +33,7 @@ from weakspot.lesions.methods import METHODS, TRAINED
 from weakspot.lesions.metrics_detection import detected, sensitivity_columns, sensitivity_estimates
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, accuracy_confidence, evaluate
 from weakspot.lesions.retention import retention_parts
+from weakspot.lesions.transfer import calibration_gap, patient_features, shift_parts
 
 LESIONS, FIT, SCORES, EVALUATION = "lesions.lesions", "lesions.lesion_fit", "lesions.scores", "lesions.evaluation"
 """The names of the room's Findings."""
@@ -168,6 +169,8 @@ def scores_finding(cut: Finding, model: LesionModel, *, patient: str | None = No
         summary |= kept_estimates(columns["kept"], lesions, (owner or same_case)(lesions.case), model.operating)
     if model.calibration.calibrated:
         summary["expected_false_positives"] = expected_false_positives(probability, lesions)
+    shifted, shift_arrays = shift_parts(model.features, patient_features(lesions, (owner or same_case)(lesions.case)))
+    summary, arrays = summary | shifted, arrays | shift_arrays
     finding = Finding(
         name=SCORES,
         about="Every lesion with the probability that it is a false positive.",
@@ -197,7 +200,8 @@ def _with_truth(
         owners = owner(lesions.case)
         about = "mean squared error of the probability here"
         numbers, by_patient = calibration_parts(probability, lesions.false_positive, owners, about)
-        summary, arrays = summary | numbers, arrays | by_patient
+        gap = {"calibration_gap": calibration_gap(probability, lesions.false_positive, owners)}
+        summary, arrays = summary | numbers | gap, arrays | by_patient
     return replace(finding, summary=summary, arrays=arrays)
 
 

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
 from weakspot.core.tasks import Task
 from weakspot.lesions.cases import AXES, CaseLesions, LesionDefinition, SparseVolume, case_lesions, near, z_scored_at
+from weakspot.lesions.location import location_columns
 from weakspot.lesions.metrics import RunningSamples
 
 
@@ -141,6 +142,7 @@ class LesionProbe(CaseProbe):
         lesion, definition = running.lesion(index).cpu().numpy(), self.case_sampling.definition
         places = near(lesion > definition.threshold, definition.dilation)
         inside = running.maps_at(index, torch.from_numpy(places))
+        of_classes = running.classes_at(index, torch.from_numpy(places)).cpu().numpy()
         if index == len(batch) - 1:
             running.forget()
         by_name: dict[str, Any] = {
@@ -153,7 +155,22 @@ class LesionProbe(CaseProbe):
         dimensions = lesion.ndim
         truth, spacing = self.truth(batch, index, dimensions), spacing_of(batch, index, dimensions)
         packed = [own[index] for own in self._masks]
-        return case_lesions(by_name, intensities, truth, definition, spacing=spacing, sampled=packed)
+        found = case_lesions(by_name, intensities, truth, definition, spacing=spacing, sampled=packed)
+        more = lesion_classes(found, of_classes, places, self.case_sampling.foreground)
+        more |= self._placed(batch, index, found, spacing)
+        return replace(found, columns={**found.columns, **more})
+
+    def _placed(
+        self, batch: Batch, index: int, found: CaseLesions, spacing: tuple[float, ...] | None
+    ) -> dict[str, np.ndarray]:
+        """Where each lesion lies; nothing for slices."""
+        image, columns = batch.inputs[index], found.columns
+        if image.ndim != 4:
+            return {}
+        centres = np.column_stack([columns[axis] for axis in AXES[3]]).reshape(-1, 3)
+        letters = (batch.metadata or {}).get("axes")
+        axes = "" if letters is None else str(letters[index])
+        return location_columns(image.cpu().numpy(), centres, spacing=spacing, axes=axes)
 
     def gathered(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """The table of all lesions by its columns, and the arrays beside it; in the order of the cases' ids."""
@@ -174,6 +191,20 @@ class LesionProbe(CaseProbe):
             arrays["sample_masks"] = _taken(sampled["masks"], sampled_order)
         arrays["cases"] = _taken(np.array(cases.ids, dtype=np.str_), case_order)
         return table, arrays | {f"case_{key}": _taken(cases[key], case_order) for key in cases if key != "sample"}
+
+
+def lesion_classes(
+    found: CaseLesions, of_classes: np.ndarray, places: np.ndarray, foreground: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """The lesion class that is most probable on average over a lesion's nodes; nothing where there is one class alone.
+
+    of_classes: mean probabilities (lesion classes, places).
+    """
+    if len(foreground) < 2 or found.masks is None:
+        return {}
+    at = np.searchsorted(places, np.ravel_multi_index(tuple(found.nodes.places.T), found.masks.sides))
+    sums = np.add.reduceat(of_classes[:, at], found.nodes.starts[:-1], axis=1) if len(at) else of_classes[:, :0]
+    return {"lesion_class": np.asarray(foreground)[sums.argmax(0)].astype(np.int64)}
 
 
 def _by_id(rows: RowTable, ids: Sequence[str]) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from weakspot.core.errors import DataError
 from weakspot.lesions.gcn import Learning
 from weakspot.lesions.lesion_model import BEST, Calibration, FittedLesionModel, LesionModel
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.methods import NETWORKS, TRAINED, Trained, train
+from weakspot.lesions.methods import NETWORKS, TRAINED, Trained, known_methods, train
 
 
 def tried_fit(
@@ -29,7 +29,7 @@ def tried_fit(
         )
     some, every, quick = _of_both_kinds(lesions), np.arange(len(lesions)), replace(learning, epochs=1)
     trained, total = dict[str, Trained](), 0.0
-    for name in TRAINED:
+    for name in (name for name in known_methods(lesions) if name in TRAINED):
         begun = time.perf_counter()
         trained[name] = train(name, some, every, quick)
         seconds = time.perf_counter() - begun

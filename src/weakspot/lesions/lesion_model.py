@@ -4,7 +4,7 @@ Both graph networks of Lambert et al. 2022, simpler methods and scores that need
 best on held-out patients, gives the probability of a false positive; it is calibrated (Platt 1999) on these patients.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from weakspot.lesions.methods import (
 )
 from weakspot.lesions.metrics_evaluation import accuracy_confidence
 from weakspot.lesions.operating_point import KeptShare, operating_point, set_apart
+from weakspot.lesions.transfer import known_features, patient_features
 from weakspot.statistics.calibration import brier_score, logistic, platt_scaling
 
 Floats = NDArray[np.float64]
@@ -83,6 +84,8 @@ class LesionModel:
     """The pattern that named the patients of these cases."""
     operating: KeptShare | None = None
     """Which lesions to drop, where that was asked for."""
+    features: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Of the patients it learnt from, so that a shift can be seen."""
 
     def scores(self, lesions: LesionSet) -> dict[str, Floats]:
         """The score of each method, higher for more uncertain lesions; logits where a method gives logits."""
@@ -108,6 +111,7 @@ class LesionModel:
             "parameters": dict(self.parameters),
             "patient": self.patient,
             "operating": None if self.operating is None else self.operating.about(),
+            "features": {name: list(values) for name, values in self.features.items()},
         }
 
     @classmethod
@@ -133,7 +137,7 @@ class LesionModel:
             cases, patient = tuple(about["cases"]), about.get("patient")
             kept = about.get("operating")
             point = None if kept is None else KeptShare.of(kept)
-            rest = calibration, cases, about["parameters"], patient, point
+            rest = calibration, cases, about["parameters"], patient, point, known_features(about)
             return cls(about["method"], trained, about["readout"], *rest)
         except (KeyError, TypeError) as error:
             raise DataError(f"this is no lesion model: {error} is missing or odd; fit it again") from error
@@ -212,13 +216,14 @@ def _fitted(
 ) -> FittedLesionModel:
     asked = known_methods(lesions) if method == BEST else (method,)
     progress = shown_progress()
-    progress.begin("training methods", total=len(asked) + len(TRAINED))
+    learning_ones = [name for name in known_methods(lesions) if name in TRAINED]
+    progress.begin("training methods", total=len(asked) + len(learning_ones))
     try:
         held_out, trained = dict[str, Floats](), dict[str, Trained]()
         for name in asked:
             held_out[name] = held_out_scores(lesions, patients, name, how, folds=folds)
             progress.advance(1)
-        for name in TRAINED:
+        for name in learning_ones:
             trained[name] = train(name, lesions, np.arange(len(lesions)), how)
             progress.advance(1)
     finally:
@@ -233,6 +238,7 @@ def _fitted(
         tuple(np.unique(lesions.case).tolist()),
         dict(parameters or {}),
         patient,
+        features=patient_features(lesions, patients),
     )
     return FittedLesionModel(model, held_out[taken], choice)
 

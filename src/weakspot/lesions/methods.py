@@ -18,6 +18,7 @@ from weakspot.lesions.baselines import (
 from weakspot.lesions.gcn import Kind, Learning, LesionGraph, Readout, TrainedGcn, train_gcn
 from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.linear import Linear, fit_least_squares, fit_logistic
+from weakspot.lesions.location import LOCATION
 from weakspot.lesions.trees import Trees, fit_trees
 
 Floats = NDArray[np.float64]
@@ -25,7 +26,7 @@ Trained = TrainedGcn | Linear | Trees
 """A trained method; its numbers are arrays."""
 PaperMethod = Literal["gcn_classification", "gcn_regression", Direct, MetaSegMethod]
 Method = Literal[
-    Direct, "structural", "entropy_size", MetaSegMethod, "node_means", "boosted_trees", "gcn_without_edges",
+    Direct, "structural", "entropy_size", MetaSegMethod, "location", "node_means", "boosted_trees", "gcn_without_edges",
     "gcn_classification", "gcn_regression",
 ]  # fmt: skip
 PAPER_METHODS: tuple[PaperMethod, ...] = get_args(PaperMethod)
@@ -43,19 +44,27 @@ NETWORKS: Mapping[str, tuple[Kind, bool]] = {
 """Graph networks: what they predict, and whether voxels that touch are joined."""
 LEVEL = {
     **dict.fromkeys(DIRECT, 0), "entropy_size": 1, "metaseg_classification": 1, "metaseg_regression": 1,
-    "node_means": 2, "boosted_trees": 3, "gcn_without_edges": 4, "gcn_classification": 5, "gcn_regression": 5,
+    "location": 2, "node_means": 2, "boosted_trees": 3, "gcn_without_edges": 4, "gcn_classification": 5,
+    "gcn_regression": 5,
 }  # fmt: skip
 """How complex a method is: of methods that are as good as each other the simplest is taken."""
 
 
 def known_methods(lesions: LesionSet) -> tuple[str, ...]:
     """The methods that these lesions have what they need for; older samples have no structural uncertainty."""
-    return tuple(name for name in METHODS if name != STRUCTURAL or STRUCTURAL in lesions.columns)
+    wants = {STRUCTURAL: (STRUCTURAL,), "location": LOCATION}
+    return tuple(name for name in METHODS if set(wants.get(name, ())) <= set(lesions.columns))
 
 
 def entropy_size_features(lesions: LesionSet) -> Floats:
     """Mean entropy and the logarithm of the size; shape (lesions, 2)."""
     return np.column_stack([lesions.columns["entropy"], np.log(lesions.columns["voxels"])]).astype(np.float64)
+
+
+def location_features(lesions: LesionSet) -> Floats:
+    """Mean entropy, the logarithm of the size, the place in the head and the distance to its border."""
+    places = np.column_stack([lesions.columns[name] for name in LOCATION])
+    return np.column_stack([entropy_size_features(lesions), places])
 
 
 def node_mean_features(lesions: LesionSet) -> Floats:
@@ -74,6 +83,7 @@ FEATURES: Mapping[str, Callable[[LesionSet], Floats]] = {
     "entropy_size": entropy_size_features,
     "metaseg_classification": lambda lesions: metaseg_features(lesions.columns),
     "metaseg_regression": lambda lesions: metaseg_features(lesions.columns),
+    "location": location_features,
     "node_means": node_mean_features,
     "boosted_trees": tree_features,
 }

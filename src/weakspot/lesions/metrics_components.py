@@ -42,7 +42,9 @@ def lesion_components(mask: np.ndarray, *, smallest: int = 3) -> tuple[Labels, i
     keep = np.bincount(numbered[numbered > 0], minlength=count + 1) >= smallest
     keep[0] = False
     new = np.where(keep, np.cumsum(keep), 0).astype(np.int32)
-    labels[box] = np.take(new, numbered, out=numbered, mode="clip")
+    inside = numbered > 0
+    numbered[inside] = new[numbered[inside]]
+    labels[box] = numbered
     return labels, int(keep.sum())
 
 
@@ -102,8 +104,8 @@ def adjusted_iou(predicted: Labels, truth: Labels, covered: NDArray[np.bool_] | 
     places = np.flatnonzero(predicted)
     of, meets = predicted.ravel()[places], truth.ravel()[places]
     voxels = np.bincount(of, minlength=count + 1)
-    uncovered = predicted == 0 if covered is None else ~covered
-    missed = np.bincount(truth[(truth > 0) & uncovered], minlength=true_count + 1)
+    met = meets if covered is None else truth[covered]
+    missed = np.bincount(truth[truth > 0], minlength=true_count + 1) - np.bincount(met, minlength=true_count + 1)
     pairs, shared = np.unique(of.astype(np.int64) * (true_count + 1) + meets, return_counts=True)
     k, g = np.divmod(pairs, true_count + 1)
     common = np.bincount(k, weights=shared * (g > 0), minlength=count + 1)

@@ -61,6 +61,11 @@ _MEASURES = {
     "structural": number(
         "1 − mean over the looks of the lesion's IoU with the look's lesion that shares most with it", optional=True
     ),
+    "position_up": number("place from 0, the lowest slice of the head, to 1", optional=True),
+    "position_front": number("place from 0, the back of the head, to 1", optional=True),
+    "position_right": number("place from 0, the left of the head, to 1", optional=True),
+    "border_distance": number("distance to the border of what is imaged, in mm if known", optional=True),
+    "lesion_class": ValueSpec("most probable of several lesion classes", "count", role="code", optional=True),
     "nodes": count("voxels of the lesion's graph"),
 }
 _CASE_ARRAYS = {
@@ -103,8 +108,9 @@ _PATIENTS = Scatter(
     caption="Expected false positives of each patient (the sum of the probabilities), and how many there are.",
 )  # fmt: skip
 _SIZES = Scatter(
-    x="table.voxels", y="table.entropy", x_label="voxels", y_label="mean entropy",
-    caption="Size and uncertainty of each lesion.",
+    x="table.voxels", y="table.entropy", x_label="voxels", y_label="mean entropy", log_x=True,
+    marked="table.true_positive", mark_known=True, names=("true", "false"),
+    caption="Size and uncertainty of each lesion; true and false ones where the ground truth is known.",
 )  # fmt: skip
 _METHOD = {
     "method": text("what gives the probability of a false positive"),
@@ -149,11 +155,11 @@ _COMPARED = Bars(
     "with interval; ½ is chance. Of those less than one standard error below the best, the simplest is taken.",
 )  # fmt: skip
 _WEIGHTS = {name: ArraySpec("numbers of this method", optional=True) for name in (
-    "gcn_*", "metaseg_*", "entropy_size.*", "node_means.*", "boosted_trees.*",
+    "gcn_*", "metaseg_*", "entropy_size.*", "location.*", "node_means.*", "boosted_trees.*",
 )}  # fmt: skip
 _OF_METHODS = {
     name: number("uncertainty by this method", optional=True)
-    for name in ("gcn_*", "metaseg_*", "entropy_size", "node_means", "boosted_trees")
+    for name in ("gcn_*", "metaseg_*", "entropy_size", "location", "node_means", "boosted_trees")
 }
 _KEEP = {
     "keep": share("share of the true lesions found to keep of a new patient, on average at least", optional=True),
@@ -205,6 +211,10 @@ SCORES = Outputs(
         **_CASES,
         **_METHOD,
         "expected_false_positives": number("false positives to expect: the sum of the probabilities", optional=True),
+        "shifted_features": count(
+            "features of which these patients differ from those learnt from", better="lower", optional=True
+        ),
+        "calibration_gap": number("mean probability less the share of false positives", optional=True),
         "dropped": count("lesions to drop, to keep the share of true ones asked for", optional=True),
         "false_positives_dropped": count("false positives among them", better="higher", optional=True),
         "true_positives_kept": share(
@@ -224,7 +234,13 @@ SCORES = Outputs(
         **_MEASURES,
         **_OF_METHODS,
     },
-    arrays={**_CASE_ARRAYS, **_RELIABILITY_ARRAYS, **_PATIENT_ARRAYS},
+    arrays={
+        **_CASE_ARRAYS,
+        **_RELIABILITY_ARRAYS,
+        **_PATIENT_ARRAYS,
+        "shift_feature": ArraySpec("features compared with those learnt from", ("feature",), optional=True),
+        "shift_p": ArraySpec("chance of such a difference between alike patients", ("feature",), optional=True),
+    },
     figures=(_SIZES, _RELIABILITY, _PATIENTS),
     headlines=(
         Headline(

@@ -40,7 +40,8 @@ class Preparation:
         """What to know where nothing prepares the inputs."""
         entry = json.dumps(self.normalise.entry()).replace('"', "")
         return (
-            f"{self.where} has inputs normalised, {entry}, and no preprocess is given: give it, or an empty one "
+            f"{self.where} has inputs normalised, {entry}, and no preprocess is given: give it, in "
+            "Python preprocess=weakspot.models.Normalise(…) with these numbers, or an empty one "
             "if the inputs are as the model wants them"
         )
 

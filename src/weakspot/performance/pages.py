@@ -26,15 +26,18 @@ def performance(run: Chosen) -> Response:
     finding = run.finding(FINDING)
     split = split_of(run, finding)
     table = None if split is None else sample_table(run, split)
-    correct, sure = _column(table, "correct"), _column(table, "confidence")
+    correct, sure, overlap = (_column(table, name) for name in ("correct", "confidence", "iou"))
     told = {
         "answer": "".join(part.text for part in answer("performance", [finding]).sentence),
         "split": split,
+        "measure": "IoU" if "class_iou" in finding.arrays else "Correct",
         "classes": _classes(run, table),
         "confusions": _confusions(run, table),
         "errors": None if correct is None else [f"{correct.name}:is:no"],
         "sort": "" if sure is None else f"-{sure.name}",
     }
+    if overlap is not None:  # of a segmentation nothing is simply wrong: those with the least overlap
+        told |= {"errors": [], "sort": overlap.name}
     return as_json(told)
 
 
@@ -44,13 +47,14 @@ def _column(table: SampleTable | None, name: str) -> SampleColumn | None:
 
 def _classes(run: RunReader, table: SampleTable | None) -> list[dict[str, Any]]:
     arrays = run.finding(FINDING).arrays
-    if not {"class_name", "class_accuracy"} <= arrays.keys():
+    measure = next((name for name in ("class_accuracy", "class_iou") if name in arrays), None)
+    if measure is None:
         return []
     finding, target = run.finding(FINDING), _column(table, "target")
     names = array_in(finding, "class_name", "U", (None,))
     count = (len(names),)
     columns = {
-        "accuracy": numbers(array_in(finding, "class_accuracy", "f", count)),
+        "accuracy": numbers(array_in(finding, measure, "f", count)),
         "low": numbers(array_in(finding, "class_low", "f", count)),
         "high": numbers(array_in(finding, "class_high", "f", count)),
         "inputs": numbers(array_in(finding, "class_inputs", "iu", count)),

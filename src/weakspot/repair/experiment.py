@@ -80,12 +80,15 @@ class ExperimentDesign:
     validation: a source, or the share of each method's own labelled samples, by which to judge when to stop; 0 trains
         all epochs.
     confidence: of all intervals.
+    balance: draw images of rare causes of the unsafe set again until all causes are as frequent, as HUDD does. It was
+        not seen to help, so it is off.
     """
 
     repeats: int = 10
     methods: Sequence[Method] | None = None
     validation: float | Source = 0.2
     confidence: float = 0.95
+    balance: bool = False
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
@@ -126,13 +129,13 @@ def run_experiment(
     checkpoints: Path | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
-    """Retrain `repeats` times on the balanced unsafe set, and on each baseline, and compare all by the test set.
+    """Retrain `repeats` times on the unsafe set, and on each baseline, and compare all by the test set.
 
     HUDD's experiment (Fahmy et al. 2021, RQ2). With B labelled samples in the unsafe set, the baselines are B random
     samples of the pool, and those of the same B that the model fails on. Controls: "random images repeated" draws the
-    same B again and again until they are as many as the balanced unsafe set, so that both weigh the same beside the
-    training set; "least confident images" are the B of the pool that the model is least sure of, and "least confident
-    images repeated" the same again and again; "training set alone" adds none.
+    same B again and again until they are as many as the unsafe set where that is balanced, so that both weigh the same
+    beside the training set; "least confident images" are the B of the pool that the model is least sure of, and "least
+    confident images repeated" the same again and again; "training set alone" adds none.
 
     recipe: how to train.
     loss, train, checkpoints: as for `retrained`.
@@ -146,7 +149,9 @@ def run_experiment(
     for repeat in range(asked.repeats):  # all methods of a repeat together: the first repeat gives a first result
         recipe_of_repeat = replace(how, seed=how.seed + repeat)
         for method in chosen:
-            new, judged = _new_samples(subject, data, method, asked.validation, recipe_of_repeat.seed)
+            new, judged = _new_samples(
+                subject, data, method, asked.validation, recipe_of_repeat.seed, balance=asked.balance
+            )
             sources = [source for source in (data.train, new) if source is not None]
             shown = _Labelled(progress or Silent(), f"{method}, {repeat + 1} of {asked.repeats}")
             better = (
@@ -175,7 +180,13 @@ def _provenance(
         "data": data.test.fingerprint(),
         "samples": len(data.test.ids),
         "trained_on": {name: source.fingerprint() for name, source in sources.items() if source is not None},
-        "parameters": {"recipe": recipe, "repeats": design.repeats, "validation": judged, "train": train},
+        "parameters": {
+            "recipe": recipe,
+            "repeats": design.repeats,
+            "validation": judged,
+            "balance": design.balance,
+            "train": train,
+        },
     }
 
 
@@ -196,15 +207,21 @@ def _chosen_methods(methods: Sequence[Method] | None, data: RetrainingData) -> l
 
 
 def _new_samples(
-    subject: Subject, data: RetrainingData, method: Method, validation: float | Source, seed: int
+    subject: Subject,
+    data: RetrainingData,
+    method: Method,
+    validation: float | Source,
+    seed: int,
+    *,
+    balance: bool,
 ) -> tuple[Source | None, Source | None]:
     """What a method adds to the training set, and what it is judged by."""
     if method == ALONE:
         return None, None if isinstance(validation, int | float) else validation
     rest, judged = _parted(_labelled(subject, data, method, seed), validation, seed)
     if method == "unsafe set":
-        return balanced(rest, data.clusters, seed=seed), judged
-    if method.endswith(" repeated"):
+        return (balanced(rest, data.clusters, seed=seed) if balance else rest), judged
+    if method.endswith(" repeated") and balance:
         size = len(balanced(_parted(data.unsafe, validation, seed)[0], data.clusters).ids)
         return Repeated(rest, repeated_places(len(rest.ids), size, seed=seed)), judged
     if method == "failing images":

@@ -138,11 +138,13 @@ def _reliability_rows(predicted: np.ndarray, observed: np.ndarray, counts: np.nd
 @draw.register
 def _scatter(figure: declared.Scatter, view: FindingView) -> str:
     x = view[figure.x]
-    marked = view[figure.marked].astype(bool) if figure.marked else None
+    there = figure.marked and (not figure.mark_known or view.has(figure.marked))
+    marked = view[figure.marked].astype(bool) if there else None
     if figure.marked_rows:
         marked = np.isin(np.arange(len(x)), view[figure.marked_rows])
     named: dict[str, Any] = {} if marked is None else {"marked": marked, "names": tuple(figure.names)}
-    return scatter(x, view[figure.y], x_label=figure.x_label, y_label=figure.y_label, **named)
+    named |= {"x_label": figure.x_label, "y_label": figure.y_label, "log_x": figure.log_x}
+    return scatter(x, view[figure.y], **named)
 
 
 @draw.register

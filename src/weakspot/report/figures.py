@@ -113,6 +113,7 @@ def scatter(
     y_label: str,
     marked: np.ndarray | None = None,
     names: tuple[str, str] = ("marked", "others"),
+    log_x: bool = False,
 ) -> str:
     """A dot for each point (x, y); `marked` ones stand out, and `names` says what they and the others are.
 
@@ -122,14 +123,14 @@ def scatter(
         return ""
     out = np.zeros(len(x), bool) if marked is None else np.asarray(marked, bool)
     points = np.column_stack([x, y, out]).astype(np.float64)
-    points = points[np.isfinite(points).all(1)]
+    points = points[np.isfinite(points).all(1) & ((points[:, 0] > 0) | (not log_x))]
     if not len(points):
         return ""
     points = points[:: -(-len(points) // MOST_POINTS)]
     kinds = [name for name, some in zip(names, (out.any(), (~out).any()), strict=True) if some]
     sentence = f"{len(points):,} points: {y_label} against {x_label}"
     svg = canvas(sentence, HEIGHT + (24 if marked is not None else 0))
-    across, up = _frame(svg, _Scale(points[:, 0], x_label), _Scale(points[:, 1], y_label), zero=False)
+    across, up = _frame(svg, _Scale(points[:, 0], x_label, log=log_x), _Scale(points[:, 1], y_label), zero=False)
     for value, style in ((0.0, "dots"), (1.0, "dots marked")):
         dots = points[points[:, 2] == value]
         if len(dots):

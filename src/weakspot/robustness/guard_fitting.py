@@ -28,7 +28,7 @@ PARTS = (0.4, 0.6)
 """Where the reference ends, and where the part to learn from does."""
 PENALTY, FREE = 0.01, 5
 """Of RAPS: the penalty per class beyond the first five (Angelopoulos et al. 2020)."""
-_BLOCK = 1024
+_BLOCK = 256
 _WEIGHT_OF_ERRORS = 0.1
 """C of the logistic regression: few errors should not part the weights far."""
 _MOST_NEIGHBOURS = 5000
@@ -64,7 +64,7 @@ class GuardInputs:
         return GuardInputs(self.ids[chosen], self.outputs, self.statistics, self.features, self.order[chosen])
 
     def blocks(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        """Statistics, outputs and features of a thousand inputs at a time."""
+        """Statistics, outputs and features of some hundred inputs at a time."""
         for start in range(0, len(self), _BLOCK):
             rows = self.order[start : start + _BLOCK]
             features = None if self.features is None else _doubles(self.features[rows])

@@ -109,9 +109,8 @@ class GuardModule(nn.Module):
         """log of the distance to the k-th nearest reference input, all features of length 1."""
         bank = self.get_buffer("bank")
         unit = nn.functional.normalize(features, dim=1)
-        squares = (2 - 2 * unit @ bank.T).clamp_min(_TINY)
-        nearest = squares.topk(int(self.about["neighbours"]), dim=1, largest=False).values[:, -1]
-        return nearest.log() / 2
+        nearest = (unit @ bank.T).topk(int(self.about["neighbours"]), dim=1).values[:, -1]
+        return (2 - 2 * nearest).clamp_min(_TINY).log() / 2
 
     def judged(self, scores: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """From scores to the probability of being wrong, and to how unusual the input is."""

@@ -23,8 +23,13 @@ function table(caption, heads, rows) {
     element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))), body), more || null);
 }
 
-const classes = (told) => table("Classes, the worst first", ["Class", "Correct", "95 % interval", "Inputs"],
+const classes = (told) => table("Classes, the worst first", ["Class", told.measure, "95 % interval", "Inputs"],
   told.classes.map((one) => [samples(told, one.filter, one.name), percent(one.accuracy), interval(one.low, one.high, percent), number(one.inputs)]));
+
+const title = (told) => {
+  if (told.measure === "IoU") return "The least overlap first";
+  return told.sort ? "Errors, the surest first" : "Errors";
+};
 
 const confusions = (told) => table("Confusions, the most frequent first", ["Label → prediction", "Inputs"],
   told.confusions.map((one) => [samples(told, one.filter, `${one.target} → ${one.prediction}`), number(one.inputs)]));
@@ -33,7 +38,7 @@ async function load() {
   const told = await ask("/performance");
   page().append(element("h1", {}, "How good is the model?"), element("p", {}, told.answer),
     element("div", { class: "columns" }, told.classes.length ? classes(told) : null, told.confusions.length ? confusions(told) : null),
-    ...(told.errors ? [gallery({ title: told.sort ? "Errors, the surest first" : "Errors", split: told.split, filter: told.errors, sort: told.sort })] : []));
+    ...(told.errors ? [gallery({ title: title(told), split: told.split, filter: told.errors, sort: told.sort })] : []));
 }
 
 load().catch(complain);
