@@ -24,7 +24,7 @@ from weakspot.report.drawings import figures
 from weakspot.report.headlines import answer
 from weakspot.report.next_steps import next_steps
 from weakspot.report.worst import worst
-from weakspot.robustness import NeighbourAccuracy, NeighbourSegmentation, compared_neighbours
+from weakspot.robustness import NeighbourAccuracy, NeighbourDiversity, NeighbourSegmentation, compared_neighbours
 from weakspot.robustness.outputs import ROOM
 from weakspot.robustness.room import steps
 from weakspot.rooms import declared
@@ -82,7 +82,8 @@ def findings(run, regression_run, guard_run, subject):
     images = np.random.default_rng(1).random((6, 1, 5, 7)).astype(np.float32)
     net = Subject(nn.Conv2d(1, 3, 3, padding=1), task="segmentation", classes=3, bounds=(0, 1))
     (overlaps,) = examine(net, ArraySource(images, masks), [segmented])
-    return {**found, compared.name: compared, overlaps.name: overlaps}
+    (ranked,) = examine(subject, limited(digits.test(), 20), [NeighbourDiversity(looks=3)])
+    return {**found, **{each.name: each for each in (compared, overlaps, ranked)}}
 
 
 def plain(text):

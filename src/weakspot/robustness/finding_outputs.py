@@ -164,7 +164,7 @@ NEIGHBOUR_DIVERSITY = Outputs(
     advice=[
         Advice(
             "Look at the inputs whose predictions differ most, and label these first: they change most when the input "
-            "varies a little.",
+            "varies a little. Train on them only if they are no test inputs.",
             rank=3,
         )
     ],
