@@ -71,12 +71,13 @@ def fitted() -> dict[str, float]:
     from weakspot.lesions.graphs import LesionNodes
     from weakspot.lesions.lesion_model import held_out_scores
     from weakspot.lesions.lesion_set import LesionSet
-    from weakspot.lesions.methods import METHODS, NETWORKS, train
+    from weakspot.lesions.location import LOCATION
+    from weakspot.lesions.methods import METHODS, NETWORKS, TRAINED, train
 
     rng, count, nodes = np.random.default_rng(0), 500, 190
     wrong = rng.random(count) < 0.4
     names = ("entropy", "variance", "pcs", "mutual_information", "entropy_logsum", "variance_logsum", "pcs_logsum")
-    columns = {name: rng.random(count) + 0.3 * wrong for name in (*names, "structural")}
+    columns = {name: rng.random(count) + 0.3 * wrong for name in (*names, "structural", *LOCATION)}
     columns |= {"voxels": rng.integers(3, 300, count), "true_positive": ~wrong, "adjusted_iou": rng.random(count)}
     starts = np.arange(count + 1) * nodes
     features = rng.random((count * nodes, 6), np.float32)
@@ -90,7 +91,7 @@ def fitted() -> dict[str, float]:
     for name in METHODS:
         if name not in NETWORKS:
             held_out_scores(lesions, lesions.case, name, Learning(), folds=5)
-            if name in ("entropy_size", "metaseg_classification", "metaseg_regression", "node_means", "boosted_trees"):
+            if name in TRAINED:
                 train(name, lesions, np.arange(count), Learning())
     return {"seconds": time.perf_counter() - begun, "processor seconds": time.process_time() - used}
 

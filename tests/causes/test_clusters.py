@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.cluster import HDBSCAN
 
 from tests.references import causes as reference
 from weakspot.causes.analysis import ErrorImages, study_root_causes
@@ -7,7 +8,29 @@ from weakspot.causes.clusters import ClusterRecipe, best_layer, cluster_layer, l
 from weakspot.causes.distances import HeatMapRows, heat_map_distances, square
 from weakspot.causes.landmarks import landmarks, nearest_clusters
 from weakspot.causes.stability import best_jaccard, cluster_stability
+from weakspot.causes.tree import dense_clusters
 from weakspot.core.errors import ConfigError
+
+
+def test_dense_groups_are_those_of_hdbscan_and_the_others_are_alone():
+    rng = np.random.default_rng(0)
+    maps = np.concatenate([three_blobs(), rng.uniform(-200, 200, (5, 9))])
+    between = np.sqrt(np.square(maps[:, None] - maps).sum(2))
+    labels = dense_clusters(between)
+    sizes = np.sort(np.bincount(labels))[::-1]
+    assert sizes[:3].tolist() == [20, 20, 20] and set(sizes[3:].tolist()) == {1} and labels[0] == 0
+    expected = HDBSCAN(min_cluster_size=5, copy=True).fit(maps).labels_
+    same = expected[:, None] == expected
+    grouped = expected >= 0
+    assert ((labels[:, None] == labels) == same)[np.ix_(grouped, grouped)].all()
+    thirty = np.repeat(np.arange(30) * 50.0, 12)[:, None] + rng.normal(0, 1, (360, 3))
+    assert dense_clusters(np.sqrt(np.square(thirty[:, None] - thirty).sum(2))).max() == 29
+    recipe = ClusterRecipe(linkage="density")
+    study = study_root_causes(error_images(three_blobs()), recipe, replicates=5)
+    assert sorted(len(each) for each in study.clusters) == [20, 20, 20]
+    assert all(each.stability > 0.9 for each in study.clusters)
+    with pytest.raises(ConfigError, match="density finds how many clusters there are"):
+        ClusterRecipe(linkage="density", clusters=3)
 
 
 def three_blobs(each=20, far=8.0, seed=0):

@@ -19,6 +19,7 @@ from weakspot.core.run import Run
 from weakspot.data.sources import ArraySource, WithMetadata
 from weakspot.registry import steps_for
 from weakspot.relevance import hudd, relevance
+from weakspot.report.drawings import figures
 from weakspot.report.headlines import answer
 from weakspot.slices import chance_corrected_agreement
 
@@ -178,6 +179,16 @@ def test_where_labels_and_predictions_agree_by_chance_clusters_say_nothing_of_ca
     assert agreed < 0.2 and finding.summary["agreement_near_chance"].value == agreed
     said = "".join(part.text for part in answer("causes", [errors, finding]).sentence)
     assert said.startswith("The model agrees with the labels hardly better than chance") and "may have" not in said
+
+
+def test_clusters_by_density_make_a_whole_finding(subject, test_data, errors):
+    made = found(subject, test_data, errors, linkage="density")
+    assert made.outputs.problems(made) == [] and made.arrays["score"].shape[1] == 0
+    assert not any(drawn.problem for drawn in figures(made, []))
+    grouped = made.arrays["image_cluster"]
+    assert made.summary["alone"].value == (grouped == 0).sum()
+    again = recluster(made, ClusterRecipe(linkage="density"), replicates=0)
+    assert again.arrays["image_cluster"].tolist() == grouped.tolist()
 
 
 def test_what_an_attack_did_explains_no_cluster(subject, test_data, errors):

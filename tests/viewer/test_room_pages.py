@@ -423,7 +423,8 @@ def test_root_causes_show_wrong_images_beside_correct_ones_like_them(show):
     page.wait(
         "document.querySelector('.main h2').textContent.includes('script') && document.querySelector('.gallery p a')"
     )
-    page.click(".gallery p a")
+    settled(page)
+    page.run("document.querySelector('.gallery p a').click()")  # wherever it has moved to meanwhile
     page.wait("location.pathname === '/samples' && document.querySelector('.panel h2')")
     assert "Root cause 2" in page.run("document.querySelector('.panel').innerText")
 

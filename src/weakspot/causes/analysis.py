@@ -24,7 +24,7 @@ from weakspot.causes.distances import Distances, HeatMapRows, square
 from weakspot.causes.landmarks import distances_from, nearest_clusters
 from weakspot.causes.parameters import Parameters
 from weakspot.causes.stability import again_with, cluster_stability
-from weakspot.causes.tree import Labels, cut_tree, distances_of_distances, merge_tree
+from weakspot.causes.tree import Labels, cut_tree, dense_clusters, distances_of_distances, merge_tree
 from weakspot.core.errors import ConfigError, DataError, RunError
 from weakspot.core.finding import Finding
 from weakspot.core.options import nearest
@@ -179,6 +179,8 @@ def _cut(distances: np.ndarray, clusters: int, *, recipe: ClusterRecipe) -> Labe
         return np.zeros(len(distances), dtype=np.int64)
     compared = recipe.compare == "distances"
     condensed = distances_of_distances(distances)[0] if compared else squareform(distances, checks=False)
+    if recipe.linkage == "density":
+        return dense_clusters(square(condensed))
     return cut_tree(merge_tree(condensed, linkage=recipe.linkage), clusters)
 
 

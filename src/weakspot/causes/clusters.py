@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from weakspot.causes.distances import Floats, square
 from weakspot.causes.knees import Bend, chosen_clusters
-from weakspot.causes.tree import Labels, Linkage, cluster_scores, cut_tree, distances_of_distances, merge_tree
+from weakspot.causes.tree import (
+    Labels,
+    Linkage,
+    cluster_scores,
+    cut_tree,
+    dense_clusters,
+    distances_of_distances,
+    merge_tree,
+)
 from weakspot.core.errors import ConfigError
 
 Compare = Literal["heat maps", "distances"]
@@ -46,6 +54,10 @@ class ClusterRecipe:
         if self.most_clusters < 2 or (self.clusters is not None and self.clusters < 1):
             raise ConfigError(
                 f"expected most_clusters ≥ 2 and clusters ≥ 1 or none, got {self.most_clusters} and {self.clusters}"
+            )
+        if self.linkage == "density" and self.clusters is not None:
+            raise ConfigError(
+                f"linkage: density finds how many clusters there are: leave clusters: {self.clusters} out"
             )
 
 
@@ -85,6 +97,10 @@ def cluster_layer(condensed: np.ndarray, recipe: ClusterRecipe | None = None) ->
     compared, scored = distances_of_distances(full) if recipe.compare == "distances" else (condensed, full)
     if not len(condensed):
         return LayerClusters(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), float("nan"))
+    if recipe.linkage == "density":
+        labels = dense_clusters(square(compared))
+        none = np.zeros(0, dtype=np.int64)
+        return LayerClusters(labels, none, np.zeros(0), layer_score(full, labels))
     tree = merge_tree(compared, linkage=recipe.linkage)
     counts, scores = cluster_scores(scored, tree, most=recipe.most_clusters)
     clusters = recipe.clusters or (chosen_clusters(counts, scores, bend=recipe.bend) if len(counts) else 1)

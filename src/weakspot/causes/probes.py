@@ -69,7 +69,8 @@ class RootCauses(Probe):
         that keeps distances but for an error that the summary states; none keeps all maps whole.
     precision: "auto" keeps sketches and maps of more than 16,384 values in 16 bits and smaller ones in 32; "float32";
         "float16".
-    linkage: how clusters are merged: "ward", "average", "complete", "weighted", "single".
+    linkage: how clusters are merged: "ward", "average", "complete", "weighted", "single"; or "density": HDBSCAN finds
+        dense groups, as many as there are, and leaves the others alone.
     compare: images by their "heat maps", or, as the released code does, by their "distances" to all images.
     bend: where the knee is sought: in the "score", or, as the released code does, in its "gradient".
     clusters: how many, instead of the knee.

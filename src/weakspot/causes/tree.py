@@ -8,7 +8,8 @@ from scipy.cluster.hierarchy import linkage as _linkage
 
 from weakspot.causes.distances import Floats, heat_map_distances
 
-Linkage = Literal["ward", "average", "complete", "weighted", "single"]
+Linkage = Literal["ward", "average", "complete", "weighted", "single", "density"]
+"""How clusters are merged; "density" merges none: it finds dense groups, as many as there are."""
 Labels = NDArray[np.int64]
 
 
@@ -31,6 +32,29 @@ def cut_tree(tree: np.ndarray, clusters: int) -> Labels:
     """
     roots, first, labels = np.unique(_roots(tree, clusters), return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[labels] if len(roots) else labels
+
+
+def dense_clusters(distances: np.ndarray, *, smallest: int = 5) -> Labels:
+    """Groups of images that lie densely, by HDBSCAN (Campello et al. 2013, `campello2013`); any other image is alone.
+
+    distances: symmetric, (images, images).
+    smallest: images of a group at least.
+
+    >>> points = np.concatenate([np.linspace(0, 1, 8), np.linspace(50, 51, 8), [500.0]])
+    >>> dense_clusters(np.abs(points[:, None] - points)).tolist()
+    [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2]
+    """
+    count = len(distances)
+    if count < 2 * smallest:
+        return np.arange(count)
+    from sklearn.cluster import HDBSCAN  # takes a second to import
+
+    found = HDBSCAN(min_cluster_size=smallest, metric="precomputed", copy=True)
+    labels = np.asarray(found.fit(np.asarray(distances, dtype=np.float64)).labels_, dtype=np.int64)
+    noise = labels < 0
+    labels[noise] = labels.max(initial=-1) + 1 + np.arange(int(noise.sum()))
+    first, numbers = np.unique(labels, return_index=True, return_inverse=True)[1:]
+    return np.asarray(np.argsort(np.argsort(first))[numbers], dtype=np.int64)
 
 
 def _roots(tree: np.ndarray, clusters: int) -> Labels:

@@ -51,9 +51,9 @@ class RunningSamples:
             self._add(probabilities[part].float(), self._mean[part], self._squares[of_voxel], self._entropy[of_voxel])
 
     def _add(self, sample: Tensor, mean: Tensor, squares: Tensor, spread: Tensor) -> None:
-        before = self._of_lesion(sample).sub_(self._of_lesion(mean))
+        before = self._of_lesion(sample) - self._of_lesion(mean)
         mean += (sample - mean).div_(self.count)
-        squares += before.mul_(self._of_lesion(sample).sub_(self._of_lesion(mean)))
+        squares += before.mul_(self._of_lesion(sample) - self._of_lesion(mean))
         spread += entropy(sample).sub_(spread).div_(self.count)
 
     def _begin(self, probabilities: Tensor) -> None:
@@ -70,10 +70,10 @@ class RunningSamples:
         self._entropy = torch.zeros_like(self._squares)
 
     def _of_lesion(self, probabilities: Tensor) -> Tensor:
-        """The probability of the lesion classes together; a new tensor."""
-        total = probabilities[:, self._lesion[0]].clone()
+        """The probability of the lesion classes together; of one class alone a view."""
+        total = probabilities[:, self._lesion[0]]
         for number in self._lesion[1:]:
-            total += probabilities[:, number]
+            total = total + probabilities[:, number]
         return total
 
     def maps(self) -> VoxelMaps:
@@ -84,7 +84,7 @@ class RunningSamples:
 
     def lesion(self, case: int) -> Tensor:
         """The mean probability of the lesion classes together, of one case."""
-        return self._of_lesion(self._mean[case : case + 1])[0]
+        return self._of_lesion(self._mean[case : case + 1])[0].clone()
 
     def maps_at(self, case: int, places: Tensor) -> VoxelMaps:
         """The maps of one case at some voxels, by their places in C order; each of shape (voxels,)."""

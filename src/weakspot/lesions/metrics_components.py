@@ -42,7 +42,9 @@ def lesion_components(mask: np.ndarray, *, smallest: int = 3) -> tuple[Labels, i
     keep = np.bincount(numbered[numbered > 0], minlength=count + 1) >= smallest
     keep[0] = False
     new = np.where(keep, np.cumsum(keep), 0).astype(np.int32)
-    labels[box] = np.take(new, numbered, out=numbered, mode="clip")
+    inside = numbered > 0
+    numbered[inside] = new[numbered[inside]]
+    labels[box] = numbered
     return labels, int(keep.sum())
 
 

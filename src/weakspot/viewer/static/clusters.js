@@ -70,7 +70,7 @@ function choose(cluster) {
     rows: new Blocks({ count: cluster.images, load, arrived, failed: complain, size: SHEET }),
     sheets: sheetsOf(cluster),
   };
-  grid.shape({ width: 96, height: tallFor(about.pictures, 3) });
+  grid.shape({ width: 96, height: tallFor(about.pictures, 4) });
   grid.show(cluster.images, 0);
   if (state.values.member) find(shown, state.values.member);
   animate(state.values.play);
@@ -114,10 +114,13 @@ function near(first, end) {
 }
 
 function draw(cell, index) {
-  const [canvas, one, two] = partsOf(cell, ["one", "two"]);
+  const [canvas, one, label, two] = partsOf(cell, ["one", "label", "two"]);
   const drawn = shown.sheets.draw(canvas, index);
   const row = member(index);
-  one.textContent = row ? row.kind : "";
+  const [target, given] = row?.kind.split(" → ") ?? [""];
+  one.textContent = given ?? target; // neither the predicted class nor the label is cut away
+  label.textContent = given === undefined ? "" : `is ${target}`;
+  cell.classList.toggle("both", given !== undefined);
   two.textContent = row && index === 0 ? "most typical" : "";
   cell.title = row ? `${row.id}\n${row.kind}` : "";
   cell.dataset.ready = drawn && row ? "1" : "0";
