@@ -287,7 +287,10 @@ def white_boxes() -> list[str]:
         place = CUTOFFS.index(row["threshold"])
         ours = rows("robustness", net=row["net"], draws="shared", method="white_box_all", threshold=row["threshold"])
         cells = [NETS[row["net"]], row["threshold"], f"{int(row['training_images']):,}", row["products"]]
-        cells += [f"{float(row['f1']):.3f} ({float(row['precision']):.2f}, {float(row['recall']):.2f})"]
+        told = (
+            f"({float(row['precision']):.2f}, {float(row['recall']):.2f})" if float(row["f1"]) else "(nothing flagged)"
+        )
+        cells += [f"{float(row['f1']):.3f} {told}"]
         cells += [f"{float(row[name]):.3f}" for name in ("f1_last_epoch", "average_precision")]
         known = f"{TABLE_4[row['net']][place][0]:.3f}"
         lines.append([*cells, f"{mean(ours, 'f1'):.3f}", f"{mean(ours, 'average_precision'):.3f}", known])
