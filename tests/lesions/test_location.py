@@ -1,15 +1,20 @@
 """Where lesions lie, and of which class they are, by plain loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from tests.lesions import toy
 from weakspot import ExecutionOptions, Subject, examine
+from weakspot.core.errors import DataError
 from weakspot.data.metadata import WithMetadata
 from weakspot.data.sources import ArraySource
+from weakspot.lesions.lesion_model import Calibration, LesionModel
 from weakspot.lesions.lesion_set import LesionSet
-from weakspot.lesions.location import location_columns
+from weakspot.lesions.linear import Linear
+from weakspot.lesions.location import LOCATION, location_columns
 from weakspot.lesions.methods import known_methods, location_features
 from weakspot.lesions.probes import Lesions
 from weakspot.looks import Flips
@@ -71,6 +76,17 @@ def test_lesions_carry_their_place_and_a_method_reads_it():
     own = location_columns(images[2], np.array([[row[axis] for axis in "zyx"]]), spacing=(2, 2, 2))
     assert {name: row[name] for name in own} == {name: pytest.approx(values[0]) for name, values in own.items()}
     assert "location" in known_methods(lesions) and location_features(lesions).shape == (len(lesions), 6)
+
+
+def test_lesions_of_an_earlier_version_are_refused_by_a_model_that_reads_their_place():
+    finding = examine(toy.subject(), toy.source(3), [Lesions(looks=2)])[0]
+    lesions = LesionSet.of(finding)
+    columns = {name: values for name, values in lesions.columns.items() if name not in LOCATION}
+    trained = {"location": Linear(np.zeros(6), np.ones(6), np.zeros(7))}
+    model = LesionModel("location", trained, "max", Calibration(False, 1.0, 0.0, 3, 3), ("x",))
+    assert "location" in model.scores(lesions)
+    with pytest.raises(DataError, match="sample the cases again"):
+        model.scores(replace(lesions, columns=columns))
 
 
 def test_of_several_lesion_classes_the_likelier_one_is_told():

@@ -91,6 +91,11 @@ class LesionModel:
         """The score of each method, higher for more uncertain lesions; logits where a method gives logits."""
         every = np.arange(len(lesions))
         known = [name for name in known_methods(lesions) if name in DIRECT or name in self.trained]
+        if self.method not in known:
+            raise DataError(
+                f"the lesion model reads what these lesions lack (method {self.method}): they were sampled by an "
+                "earlier version; sample the cases again"
+            )
         return {name: score(name, self.trained.get(name), lesions, every) for name in known}
 
     def arrays(self) -> dict[str, np.ndarray]:
