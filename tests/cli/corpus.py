@@ -16,6 +16,7 @@ SUBJECT_WRONG = {
     "preprocess": ["3", "x", "nowhere:f", "MODULE:nothing", "MODULE:NUMBER", "[1]", "{meen: 1}", "{mean: x}", "{std: 0}",
                    "{scale: 0}", "{mean: []}", "{bgr: 1}", "{mean: [1, 2]}", "{scale: .nan}", "MODULE:fails"],
     "device": ["3", "toaster", "''", "[cpu]", "cuda:99"],
+    "box": ["3", "x", "[0]", "[a]", "[2.5]", "[-1, 4]", "{a: 1}"],
     "window": ["3", "x", "[0]", "[a]", "[2.5]", "[-1, 4]", "{a: 1}"], "window_overlap": ["x", "[1]", "true"],
     "cuda_graphs": ["1", "x", "[true]"],
     "fingerprint": ["3", "[a]"],
