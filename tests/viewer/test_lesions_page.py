@@ -235,6 +235,27 @@ def test_verdicts_are_given_by_key_and_stay(page):
     assert page.run("document.querySelectorAll('.cell .mark').length") == 0
 
 
+def test_verdicts_are_there_again_and_not_in_another_run(chromium, tmp_path):
+    runs = [lesion_run(tmp_path / name) for name in ("one", "two")]
+    mark = "document.querySelector('.cell .mark')?.textContent"
+    with serving(runs[0].folder, runs[1].folder) as address:
+        page = ready(opened(chromium, address, "/lesions"))
+        page.press("x")
+        page.click(".verdict textarea")
+        page.type("a vessel")
+        page.run("document.activeElement.blur()")
+        settled(page)
+        page.go(f"{address}/lesions?run=1")
+        assert ready(page).run(mark) is None
+        page.go(f"{address}/lesions")
+        assert ready(page).run(mark) == "rejected"
+        assert page.run("document.querySelector('.verdict textarea').value") == "a vessel"
+        (runs[0].folder / "viewer.json").write_text("{")
+        page.press("a")
+        page.wait("document.body.textContent.includes('viewer.json is damaged')")
+        assert page.run(mark) == "rejected", "as it was, since it could not be kept"
+
+
 def test_an_unbiased_read_shows_neither_truth_nor_probability(page):
     page.press("t")
     page.wait("document.querySelector('.slice .outlines').src.includes('truth=true')")

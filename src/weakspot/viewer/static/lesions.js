@@ -1,6 +1,6 @@
 // Lesions: a list by how likely each is false, and three linked planes through the one at hand.
 
-import { address, ask } from "./api.js";
+import { address, ask, send } from "./api.js";
 import { complain, element, fill, page } from "./dom.js";
 import { Grid } from "./grid.js";
 import { bind } from "./keys.js";
@@ -57,7 +57,7 @@ const truth = element("button", { type: "button", "aria-pressed": "false", on: {
 const blind = element("button", { type: "button", "aria-pressed": "false", on: { click: toggleBlind } }, "Hide truth and probability ", element("kbd", {}, "b"));
 const judges = Object.fromEntries([["accepted", "Accept", "a"], ["rejected", "Reject", "x"]].map(([verdict, text, key]) => [verdict,
   element("button", { type: "button", "aria-pressed": "false", on: { click: () => judge(verdict) } }, `${text} `, element("kbd", {}, key))]));
-const note = element("textarea", { "aria-label": "Note on this lesion", placeholder: "Note", on: { change: () => noted() } });
+const note = element("textarea", { "aria-label": "Note on this lesion", maxlength: 2000, placeholder: "Note", on: { change: () => noted() } });
 const verdict = element("div", { class: "verdict" }, element("div", { class: "bar" }, Object.values(judges), blind, button("Export verdicts", "", download)), note);
 const legend = element("div", { class: "ramp-bar", "aria-hidden": "true" });
 const about = element("div", { class: "about-lesion" });
@@ -75,7 +75,8 @@ page().append(element("h1", { class: "unseen" }, "Lesions"), element("div", { cl
 async function load() {
   response = await ask("/lesions", { split: state.values.split });
   table = new LesionTable(response.lesions);
-  verdicts = new Verdicts(`${response.run ?? location.host} ${response.split}`);
+  const told = await ask("/settings/verdicts", { split: response.split }).catch((error) => (complain(error), { verdicts: [] }));
+  verdicts = new Verdicts(told.verdicts, (row) => send("PUT", "/settings/verdicts", { ...row, split: response.split }));
   missing.textContent = response.note;
   missing.hidden = !response.note;
   splitField.hidden = response.splits.length < 2;
@@ -203,14 +204,18 @@ function tell(row) {
 const current = () => [table.case[rows[grid.at]], table.lesion[rows[grid.at]]];
 
 function judge(kind) {
-  if (!rows.length) return;
-  verdicts.judge(...current(), kind, state.values.blind);
-  showVerdict();
-  grid.redraw();
+  if (rows.length) keeping(verdicts.judge(...current(), kind, state.values.blind));
 }
 
 function noted() {
-  if (rows.length) verdicts.note(...current(), note.value, state.values.blind);
+  if (rows.length) keeping(verdicts.note(...current(), note.value, state.values.blind));
+}
+
+/** Show a verdict at once, and what stands where it could not be kept. */
+function keeping(kept) {
+  const shown = () => (showVerdict(), grid.redraw());
+  shown();
+  kept.catch((error) => (shown(), complain(error)));
 }
 
 function showVerdict() {
