@@ -1,5 +1,7 @@
 // What a reader thinks of each lesion: accepted or rejected, with a note; kept in the Run, and exported as CSV.
 
+import { element } from "./dom.js";
+
 const COLUMNS = ["case", "lesion", "verdict", "note", "blind"];
 
 export class Verdicts {
@@ -38,6 +40,13 @@ export class Verdicts {
   #set(row) {
     if (row.verdict || row.note) this.all.set(key(row.case, row.lesion), row);
     else this.all.delete(key(row.case, row.lesion));
+  }
+
+  /** Offer them as a file of this name. */
+  download(name) {
+    const link = element("a", { href: URL.createObjectURL(new Blob([this.csv()], { type: "text/csv" })), download: name });
+    link.click();
+    URL.revokeObjectURL(link.href);
   }
 
   /** A row per lesion that has a verdict or a note. */
