@@ -53,7 +53,7 @@ ASK_WRONG = {
     ],
     "robustness": [
         "3", "[1]", "{looks: 2.5}", "{looks: 0}", "{looks: -1}", "{looks: many}", "{looks: true}", "{looks: null}",
-        "{threshold: 1}", "{threshold: -1}", "{threshold: x}", "{threshold: .nan}", "{early_stopping: 1}", "{cutoff: 0.5}",
+        "{threshold: 0}", "{threshold: -1}", "{threshold: x}", "{threshold: .nan}", "{early_stopping: 1}", "{cutoff: 0.5}",
         "{early_stopping: x}", "{select: pool}", "{select: {}}", "{select: {from: 3}}", "{select: {from: a, budget: x}}",
         "{seed: x}", "{seed: 1.5}", "{neighbours: 3}", "{neighbours: {}}", "{neighbours: {spin: 3}}", "{neighbours: {rotate: x}}",
         "{neighbours: {rotate: .nan}}", "{neighbours: {rotate: .inf}}", "{neighbours: [rotate]}",
