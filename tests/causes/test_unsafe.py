@@ -172,7 +172,7 @@ def test_what_cannot_work_is_refused(net, splits, examined):
     with pytest.raises(ProbeError, match="holds no heat maps of layer"):
         examine(subject, splits["pool"], [UnsafeSet(causes=moved)])
     for options, told in (
-        ({"select": 5}, "expected a split and a number of images"),
+        ({"select": 5}, "expected a split, and how many images at most"),
         ({"select": {}, "keep": "none"}, "keep: none holds none"),
         ({"select": {"clustering": {"linkage": "average"}}}, "select takes no clustering"),
     ):

@@ -203,8 +203,8 @@ ROOT_CAUSES = Outputs(
 UNSAFE = Outputs(
     summary={
         "unsafe": count("images to label"),
-        "budget": count("images that could be chosen", optional=True),
-        "clusters": count("root-cause clusters that they belong to", optional=True),
+        "budget": count("how many images to choose at most", optional=True),
+        "clusters": count("clusters of errors, or causes, that they belong to", optional=True),
         "near_share": share("share of the unlabelled images within the distance limit", optional=True),
         "limit": number("distance from the nearest error beyond which no image is chosen", optional=True),
         "inputs": count("unlabelled images examined", optional=True),
@@ -220,14 +220,16 @@ UNSAFE = Outputs(
         {
             "id": sample_id(),
             "cluster": number("root-cause cluster of the nearest error; or the cause whose rule holds", role="code"),
-            "distance": number("distance from the heat map of the nearest error; or the model's confidence, by rules"),
+            "distance": number("from the heat map of the nearest error; the confidence, where that chose; else none"),
             "prediction": prediction("the model's prediction, in the form of a label"),
         }
     ),
     arrays=optional(
         {
             **_CHOSEN_IMAGES,
-            "image_distance": ArraySpec("distance from the nearest error; or the model's confidence", _IMAGES),
+            "image_distance": ArraySpec(
+                "distance from the nearest error; the confidence, where that chose; else none", _IMAGES
+            ),
             "chosen_by": ArraySpec('what chose them, where not heat maps: "rules", "least confident", "random"'),
             "thumbnails": ArraySpec("their small pictures", ("chosen", "height", "width", "channels")),
             "task": ArraySpec("the model's task: it says what a label may be"),

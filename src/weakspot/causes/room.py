@@ -58,7 +58,7 @@ def _slices(options: Any, shared: Mapping[str, Any]) -> Step:
 def _selecting(select: Any, causes: Step, rules: Sequence[Step]) -> Step:
     if not isinstance(select, Mapping):
         raise ConfigError(
-            f"select is {select!r}: expected a split and a number of images, as {{from: pool, budget: 200}}"
+            f"select is {select!r}: expected a split, and how many images at most, as {{from: pool, budget: 200}}"
         )
     split = select.get("from", UnsafeSet.split)
     if not isinstance(split, str) or not split:

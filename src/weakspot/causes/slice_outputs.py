@@ -133,9 +133,7 @@ ERROR_SLICES = Outputs(
             "them.",
             rank=-1,
         ),
-        Headline(
-            "The errors here are the {set_share} of the inputs with the largest: set, not measured.", further=True
-        ),
+        Headline("What counts as an error is set here, not measured: the largest {set_share}.", further=True),
     ),
     advice=(
         Advice(

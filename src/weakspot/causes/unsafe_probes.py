@@ -254,8 +254,8 @@ class UnsafeSet(Probe):
         whose = "errors" if self.limit_by == "all" else "errors of each cluster, the largest of them"
         return {
             "unsafe": Estimate(len(chosen), about="images to label"),
-            "budget": Estimate(budget, about="images that could be chosen"),
-            "clusters": Estimate(len(np.unique(chosen)), about="root-cause clusters that they belong to"),
+            "budget": Estimate(budget, about="how many images to choose at most"),
+            "clusters": Estimate(len(np.unique(chosen)), about="clusters of errors that they belong to"),
             "near_share": share_estimate(near, len(far), "share of the unlabelled images within the distance limit"),
             "limit": Estimate(
                 float(np.max(self._limit)),

@@ -52,6 +52,10 @@ def select(
 
     asked = selecting(with_settings(flags.applied(read_config(config)), "causes", settings), budget, by)
     answer(config, asked, flags, as_json=as_json, quiet=quiet)
+    if by is not None and not quiet and not as_json:
+        typer.echo(
+            f"to keep this choice, write `select: {{by: {by}}}` into {config}: `examine` chooses as the file says"
+        )
 
 
 def selecting(config: "Config", budget: int | None, by: str | None = None) -> "Config":
@@ -116,6 +120,7 @@ def export(
     from weakspot.asking.progress import Bar
     from weakspot.asking.session import nothing_half_made, prepare, run_folder
     from weakspot.causes.export import export_clusters
+    from weakspot.causes.labelling import UNSAFE
     from weakspot.causes.room import train_results
     from weakspot.cli.session import resumable, tell_notes
     from weakspot.core.plan import Plan
@@ -129,7 +134,8 @@ def export(
     with resumable():
         loaded, planned = prepare(asked, config.parent, limit=flags.limit, sets=target / "sets")
         tell_notes(loaded, silent=quiet)
-        steps = [step for step in planned.steps if step.key in planned.asked]
+        # images to label are not exported, and those in the Run may have been chosen in another way
+        steps = [step for step in planned.steps if step.key in planned.asked and step.probe.name() != UNSAFE]
         if train and "train" in loaded.data:
             steps.append(train_results(asked.ask["causes"] or {}))
         with nothing_half_made(target) as opened:

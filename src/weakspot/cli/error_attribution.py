@@ -89,7 +89,7 @@ def _described(error: BaseException) -> str:
 
 
 def _notes(error: BaseException) -> str:
-    """The advice that was noted on an error on its way, a line each; a worker's traceback is longer, and is left out."""
+    """The advice that was noted on an error on its way, a line each; a worker's traceback is left out."""
     return "".join(f"\n{note}" for note in getattr(error, "__notes__", ()) if "\n" not in note)
 
 

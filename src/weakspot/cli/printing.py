@@ -32,11 +32,15 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else canonical(value)
 
 
+_WIDE = 60
+"""Longer values, such as sentences, do not push the descriptions of all others aside."""
+
+
 def print_finding(finding: "Finding", rows: int) -> None:
     """Name, summary, and so many rows of the table."""
     typer.echo(f"\n{finding.name}: {finding.about}")
-    names, values = list(finding.summary), list(map(str, finding.summary.values()))
-    width, wide = max([20, *map(len, names)]), max([28, *map(len, values)])
+    names, values = list(finding.summary), [str(one).replace("\u00a0", " ") for one in finding.summary.values()]
+    width, wide = max([20, *map(len, names)]), max([28, *(len(value) for value in values if len(value) <= _WIDE)])
     for name, value, estimate in zip(names, values, finding.summary.values(), strict=True):
         typer.echo(printable(f"  {name:<{width}} {value:<{wide}} {estimate.about}"))
     if rows and finding.table is not None:

@@ -57,7 +57,7 @@ _NO_VERDICT = "Coverage alone cannot say. The test inputs cover {coverage} of wh
 
 def _headlines(rank: int) -> tuple[Headline, ...]:
     """Three forms of one sentence; which one is told depends on the numbers that are there."""
-    more = "more inputs of the same kind would add {unseen}."
+    more = "more inputs of the same kind would cover another {unseen}."
     return (
         Headline(f"{_NO_VERDICT}; as many training inputs cover {{coverage_of_training}}; {more}", rank),
         Headline(f"{_NO_VERDICT}; {more}", rank + 10),

@@ -262,7 +262,8 @@ def _against(rule: PolicyRule, finding: Finding, baseline: Finding, where: str) 
     if one.low is None or one.high is None:
         return None, f"{measured}: without an interval the rule cannot hold"
     worse = -one.low if declared.better == "higher" else one.high
-    return worse <= float(rule.worse_by_at_most or 0), f"{measured}; worse by {worse:.4g} at most"
+    bound = f"worse by {worse:.4g} at most" if worse >= 0 else f"better by {-worse:.4g} at least"
+    return worse <= float(rule.worse_by_at_most or 0), f"{measured}; {bound}"
 
 
 def _no_direction(rule: PolicyRule, finding: Finding) -> str:

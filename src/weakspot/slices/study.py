@@ -204,4 +204,6 @@ def _rate(data: SliceData, among: Flags) -> ErrorRate:
 
 
 def _ranked(slices: Sequence[ErrorSlice]) -> list[ErrorSlice]:
-    return sorted(slices, key=lambda each: (not each.confirmed, -each.explained))
+    """Without those whose members are wrong no more often than others on the half that may confirm them."""
+    kept = [each for each in slices if each.confirmed or not each.inside.share <= each.outside.share]
+    return sorted(kept, key=lambda each: (not each.confirmed, -each.explained))

@@ -59,7 +59,7 @@ function enlarge(at) {
 async function load() {
   response = await ask("/weak");
   const at = response.strips.findIndex(({ id }) => id === state.values.id);
-  if (!response.strips.length) fill(shown, element("h2", {}, "Weak inputs"), element("p", { class: "quiet" }, "The Run has no pictures of neighbours."));
+  if (!response.strips.length) fill(shown, element("h2", {}, "Weak inputs"), element("p", { class: "quiet" }, "The Run has no pictures of neighbours: ask robustness with analysis: true."));
   chooser.node.hidden = !response.strips.length;
   chooser.show(response.strips, Math.max(0, at));
   const rest = { split: response.split, sort: response.sort };
