@@ -57,6 +57,9 @@ def test_from_samples_to_an_evaluation(project):
     assert scored.provenance["upstream"] == [Run.open(RUN)["lesions.lesions"].digest]
     told = said("evaluate", RUN, "--replicates", 50)
     assert "metaseg_regression" in told and "lesions.evaluation" in Run.open(RUN)
+    table = Run.open(RUN)["lesions.evaluation"].table.to_pylist()
+    difference = {row["method"]: row["difference"] for row in table}
+    assert difference[scored.summary["method"].value] == 0 != difference["gcn_classification"]
     (entry,) = json.loads(said("evaluate", RUN, RUN, "--replicates", 20, "--json"))
     assert entry["name"] == "lesions.evaluation" and entry["rows"] == 17
     Run.open(RUN).verify()

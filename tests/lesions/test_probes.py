@@ -19,7 +19,7 @@ from weakspot.data.metadata import WithMetadata
 from weakspot.data.nifti import NiftiFolder
 from weakspot.data.sources import ArraySource
 from weakspot.lesions.analysis import FIT, LESIONS, SCORES, evaluation_finding, scores_finding
-from weakspot.lesions.lesion_model import LesionModel, calibrate, fold_of
+from weakspot.lesions.lesion_model import PROVENANCE, LesionModel, calibrate, fold_of
 from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.model_files import load_model, save_model
 from weakspot.lesions.probes import LesionFit, Lesions, Scores
@@ -185,7 +185,14 @@ def test_evaluation_over_folds(study):
     told = evaluation_finding([study[SCORES], study[SCORES]], replicates=50)
     table = {row["method"]: row for row in told.table.to_pylist()}
     assert len(table) == 17
-    assert table["gcn_classification"]["difference"] == 0
+    chosen = study[FIT].summary["method"].value
+    assert chosen != "gcn_classification" and table[chosen]["difference"] == 0
+    assert table["gcn_classification"]["difference"] != 0
+    named = evaluation_finding([study[SCORES]], method="gcn_classification", replicates=50).table.to_pylist()
+    assert {row["method"]: row["difference"] for row in named}["gcn_classification"] == 0
+    other = {**study[SCORES].provenance, PROVENANCE: {**study[SCORES].provenance[PROVENANCE], "method": "size"}}
+    with pytest.raises(ConfigError, match=f"by {' and '.join(sorted(['size', chosen]))}: expected one method"):
+        evaluation_finding([study[SCORES], replace(study[SCORES], provenance=other)], replicates=5)
     assert table["size"]["spearman_with_size"] == pytest.approx(-1)
     assert table[study[FIT].summary["method"].value]["area"] == pytest.approx(study[SCORES].summary["area"].value)
     assert told.arrays["curve_true_positives"].shape == (17, 101)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import nibabel
 import numpy as np
@@ -16,8 +17,9 @@ from weakspot.core.source import Subset
 from weakspot.data.brain import write_data_set
 from weakspot.data.nifti import NiftiFolder
 from weakspot.data.sources import ArraySource
+from weakspot.lesions.export import sampled_maps
 from weakspot.lesions.probes import Lesions
-from weakspot.lesions.slices import LETTERS, TRUTH, ramp
+from weakspot.lesions.slices import LETTERS, OVERLAY, TRUTH, overlaid, ramp
 from weakspot.lesions.slices import outline_layer as layer_of
 from weakspot.lesions.volume_probes import CaseVolumes
 from weakspot.lesions.volumes import open_volume, sixteen_bits, turns
@@ -72,6 +74,50 @@ def test_slices_of_the_sparse_labels_are_those_of_the_whole(found):
         for index in range(volume.shape[axis]):
             assert (volume.labels(plane, index) == np.take(labels, index, axis)[::-1, ::-1]).all()
             assert (volume.true_lesions(plane, index) == np.take(truth, index, axis)[::-1, ::-1]).all()
+
+
+def test_maps_are_those_that_are_exported_in_8_bits(found):
+    source, _, volumes = found
+    for number in range(3):
+        volume = open_volume(volumes, number)
+        maps = sampled_maps(toy.subject(), source.read(np.array([number])), Lesions(**SAMPLING).case_sampling)
+        for name, wanted, most in (("probability", maps["lesion"], 1), ("entropy", maps["entropy"], np.log(2))):
+            assert wanted.max() > 0.1
+            for plane, axis in (("axial", 0), ("sagittal", 2)):
+                expected = np.take(wanted, 5, axis)[::-1, ::-1]
+                np.testing.assert_allclose(volume.map(name, plane, 5), expected, rtol=0, atol=most / 255 / 2 * 1.01)
+
+
+def test_maps_are_turned_with_the_image(found):
+    finding = found[2]
+    image = finding.arrays["image_0000"].astype(np.float64)
+    stored = np.rint(255 * (image - image.min()) / np.ptp(image)).astype(np.uint8)
+    table = finding.table.set_column(finding.table.column_names.index("axes"), "axes", [["PSR"] * 3])
+    arrays = {**finding.arrays, "maps_0000": np.concatenate([stored, 255 - stored])}
+    volume = open_volume(replace(finding, table=table, arrays=arrays), 0)
+    assert volume.axes == "PSR"
+    for plane in LETTERS:
+        grey = np.asarray(volume.intensities(0, plane, 4))
+        assert np.corrcoef(grey.ravel(), volume.map("probability", plane, 4).ravel())[0, 1] > 0.999
+        assert np.corrcoef(grey.ravel(), volume.map("entropy", plane, 4).ravel())[0, 1] < -0.999
+
+
+def test_maps_can_be_left_out(found):
+    source, _, whole = found
+    kept = examine(toy.subject(), source, [CaseVolumes(sampling=SAMPLING, maps=False)])[0]
+    assert not [name for name in kept.arrays if name.startswith(("maps", "most"))]
+    assert open_volume(kept, 0).map("entropy", "axial", 3) is None
+    voxels = sum(whole.arrays[f"image_{number:04d}"].size for number in range(3))
+    assert whole.summary["bytes"].value - kept.summary["bytes"].value == 2 * voxels + 3 * 8
+
+
+def test_a_map_lies_below_the_outlines():
+    labels = np.zeros((4, 4), dtype=int)
+    labels[1, 1] = 1
+    shares = np.array([[0.0, 0.5, 1.0, 1.0]] * 4)
+    layer = overlaid(layer_of(labels, None, np.array([0.2]), 2.0, (8, 4)), shares)
+    assert layer[0, [0, 2, 4]].tolist() == [[*OVERLAY, 0], [*OVERLAY, 89], [*OVERLAY, 178]]
+    assert layer[1, 2].tolist() == [*ramp(np.array([0.2]))[0].tolist(), 255]
 
 
 def test_without_truth_and_metadata(found):

@@ -25,7 +25,7 @@ def case_volume(number, shape=SHAPE, lesions=4):
     return image, labels, labels * (labels % 2)  # every second one is truly none
 
 
-def volumes_finding(volumes, *, axes="RAS", truth=True):
+def volumes_finding(volumes, *, axes="RAS", truth=True, maps=True):
     """As `CaseVolumes` gives it."""
     shapes = np.array([image.shape for image, _, _ in volumes])
     table = {"case": list(CASES[: len(volumes)]), **dict(zip("zyx", shapes.T, strict=True))}
@@ -37,6 +37,10 @@ def volumes_finding(volumes, *, axes="RAS", truth=True):
         arrays[f"image_{number:04d}"] = image[None]
         arrays[f"lesions_{number:04d}"] = np.stack([places, labels.ravel()[places]], 1).astype(np.uint32)
         arrays[f"truth_{number:04d}"] = np.flatnonzero(true).astype(np.uint32)
+        if maps:
+            inside = (labels > 0) * np.uint8(204)
+            arrays[f"maps_{number:04d}"] = np.stack([inside, 255 - inside])
+    arrays |= {"most_entropy": np.full(len(volumes), np.log(2))} if maps else {}
     numbers = {"scale": 1.0, "offset": 0.0, "low": 50.0, "high": 420.0, "smallest": -10.0, "largest": 500.0}
     arrays |= {name: np.full((len(volumes), 1), value) for name, value in numbers.items()}
     return Finding(name="lesions.case_volumes", about="Volumes.", table=table_of(table), arrays=arrays)
@@ -61,11 +65,11 @@ def scores_finding(volumes, *, scored=True, truth=True):
     return Finding(name="lesions.scores" if scored else "lesions.lesions", about="Lesions.", table=table_of(columns))
 
 
-def lesion_run(folder, *, shape=SHAPE, cases=3, volumes=True, scored=True, truth=True, axes="RAS"):
+def lesion_run(folder, *, shape=SHAPE, cases=3, volumes=True, scored=True, truth=True, axes="RAS", maps=True):
     """A Run with lesions in some cases."""
     run = Run.create(folder)
     made = [case_volume(number, shape) for number in range(cases)]
     run.save(scores_finding(made, scored=scored, truth=truth))
     if volumes:
-        run.save(volumes_finding(made, axes=axes, truth=truth))
+        run.save(volumes_finding(made, axes=axes, truth=truth, maps=maps))
     return run

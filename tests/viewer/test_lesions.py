@@ -14,7 +14,7 @@ from tests.viewer.lesion_runs import CASES, SHAPE, case_volume, lesion_run, scor
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.run import Run
 from weakspot.lesions import pages as lesions
-from weakspot.lesions.slices import ramp
+from weakspot.lesions.slices import OPAQUE, OVERLAY, ramp
 from weakspot.viewer.library import Library
 from weakspot.viewer.responses import add_error_answers
 
@@ -71,6 +71,27 @@ def test_slices_are_the_volume_in_its_window(client, plane, axis):
     answer = client.get(f"/api/lesions/case/2/slice/{plane}/7", params={"low": 60, "high": 315})
     expected = np.clip(np.take(image, 7, axis)[::-1, ::-1].astype(float) - 60, 0, 255)
     assert np.abs(pixels(answer).astype(float) - expected).max() < 1
+
+
+def test_a_map_lies_over_the_slice_where_the_run_keeps_it(client, tmp_path):
+    assert client.get("/api/lesions").json()["overlay"] == "#009e73b2"
+    assert client.get("/api/lesions/case/0").json()["maps"] == {"probability": 1.0, "entropy": np.log(2)}
+    labels = case_volume(0)[1]
+    z = int(np.argwhere(labels == 1)[0, 0])
+    address, sizes = f"/api/lesions/case/0/outlines/axial/{z}", {"width": SHAPE[2], "height": SHAPE[1]}
+    plain = pixels(client.get(address, params=sizes))
+    inside = labels[z][::-1, ::-1] > 0
+    for over, within, without in (("probability", 0.8, 0), ("entropy", 0.2, 1)):
+        layer = pixels(client.get(address, params={**sizes, "over": over}))
+        free = plain[..., 3] == 0
+        assert (layer[~free] == plain[~free]).all() and (layer[free][:, :3] == OVERLAY).all()
+        expected = np.rint(255 * OPAQUE * np.where(inside, within, without))
+        assert np.abs(layer[..., 3].astype(int) - expected)[free].max() <= 1
+    without = client_of(lesion_run(tmp_path / "run", maps=False))
+    assert without.get("/api/lesions/case/0").json()["maps"] is None
+    answer = without.get(address, params={**sizes, "over": "entropy"})
+    assert answer.status_code == 404 and "keeps no maps of probability and entropy" in answer.json()["error"]
+    assert client.get(address, params={**sizes, "over": "variance"}).status_code == 422
 
 
 def test_outlines_have_the_colours_of_the_report_and_those_dropped_are_grey(client, run):
@@ -170,6 +191,8 @@ HOSTILE = {
     "texts": lambda arrays: arrays.update(truth_0000=np.array(["a", "b"])),
     "scales": lambda arrays: arrays.update(scale=np.full((3, 1), np.nan)),
     "few scales": lambda arrays: arrays.update(low=np.zeros((3, 0))),
+    "maps": lambda arrays: arrays.update(maps_0000=np.zeros((1, *SHAPE), dtype=np.uint8)),
+    "entropy": lambda arrays: arrays.update(most_entropy=np.full(3, np.nan)),
     "bytes": lambda arrays: arrays.update(image_0000=np.zeros((1, *SHAPE), dtype=np.uint8)),
 }
 

@@ -172,7 +172,7 @@ def test_the_window_is_dragged_typed_and_chosen(page):
     page.press("r")
     page.wait("document.querySelector('.slice .grey').src.includes('low=50&high=420')")
     page.run(
-        "(() => { const preset = [...document.querySelectorAll('.controls select')].at(-1);"
+        "(() => { const preset = document.querySelectorAll('.controls select')[1];"
         " preset.value = '1'; preset.dispatchEvent(new Event('change')); })()"
     )
     page.wait("document.querySelector('.slice .grey').src.includes('low=-10&high=500')")
@@ -233,6 +233,51 @@ def test_verdicts_are_given_by_key_and_stay(page):
     assert page.run("document.querySelectorAll('.cell .mark').length") == 1
     page.press("k", "a")
     assert page.run("document.querySelectorAll('.cell .mark').length") == 0
+
+
+def test_verdicts_are_there_again_and_not_in_another_run(chromium, tmp_path):
+    runs = [lesion_run(tmp_path / name) for name in ("one", "two")]
+    mark = "document.querySelector('.cell .mark')?.textContent"
+    with serving(runs[0].folder, runs[1].folder) as address:
+        page = ready(opened(chromium, address, "/lesions"))
+        page.press("x")
+        page.click(".verdict textarea")
+        page.type("a vessel")
+        page.run("document.activeElement.blur()")
+        settled(page)
+        page.go(f"{address}/lesions?run=1")
+        assert ready(page).run(mark) is None
+        page.go(f"{address}/lesions")
+        assert ready(page).run(mark) == "rejected"
+        assert page.run("document.querySelector('.verdict textarea').value") == "a vessel"
+        (runs[0].folder / "viewer.json").write_text("{")
+        page.press("a")
+        page.wait("document.body.textContent.includes('viewer.json is damaged')")
+        assert page.run(mark) == "rejected", "as it was, since it could not be kept"
+
+
+def test_an_overlay_is_off_until_asked_for_with_a_legend(page, tmp_path, chromium):
+    legend = (
+        "(bar => bar.closest('[hidden]') ? '' : bar.nextElementSibling.innerText)"
+        "(document.querySelector('.ramp-bar.dark'))"
+    )
+    assert page.run(legend) == "" and "over=" not in address_of(page, "axial", "outlines")[0]
+    told = {"probability": "mean probability of a lesion 1", "entropy": "entropy of the mean, in nats 0.69"}
+    for over, words in told.items():
+        page.press("o")
+        page.wait(f"document.querySelector('.slice .outlines').src.includes('over={over}')")
+        assert given(page, "over") == over and words in page.run(legend)
+    page.press("b")
+    page.wait("!document.querySelector('.slice .outlines').src.includes('over=')")
+    assert page.run(legend) == "", "nor does an unbiased read show it"
+    page.press("b", "o")
+    page.wait("!document.querySelector('.slice .outlines').src.includes('over=')")
+    assert given(page, "over") in (None, "") and page.complaints() == []
+    with serving(lesion_run(tmp_path / "run", maps=False).folder) as address:
+        other = ready(opened(chromium, address, "/lesions?over=entropy"))
+        other.press("o")
+        assert other.run(legend) == "" and other.run("document.body.innerText.includes('Overlay')") is False
+        assert other.complaints() == []
 
 
 def test_an_unbiased_read_shows_neither_truth_nor_probability(page):

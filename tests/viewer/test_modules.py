@@ -429,25 +429,26 @@ def test_zooming_keeps_a_spot_where_it_is_and_stays_inside(modules):
 
 
 def test_verdicts_are_kept_taken_back_and_exported_as_text(modules):
-    told = modules(
+    csv, sent, again, failed = modules(
         "verdicts.js",
-        """(() => {
-            const kept = {};
-            const storage = { getItem: (name) => kept[name] ?? null, setItem: (name, text) => (kept[name] = text) };
-            const first = new own.Verdicts("run test", storage);
+        """(async () => {
+            const sent = [];
+            const first = new own.Verdicts([], async (row) => { sent.push(row); });
             first.judge("b", 2, "rejected", true);
             first.judge("a", 10, "accepted", false);
             first.judge("a", 9, "accepted", false);
             first.judge("a", 9, "accepted", false);
-            first.note("=cmd()", 1, 'a "vessel", maybe', true);
-            const again = new own.Verdicts("run test", storage);
-            storage.setItem("lesion verdicts odd", "{");
-            return [again.csv(), new own.Verdicts("other", storage).csv(), new own.Verdicts("odd", storage).csv()];
+            await first.note("=cmd()", 1, 'a "vessel", maybe', true);
+            const refused = new own.Verdicts([sent[0]], async () => { throw new Error("no room"); });
+            const errors = [refused.judge("b", 2, "accepted", false), refused.judge("c", 1, "accepted", false)];
+            const told = await Promise.all(errors.map((kept) => kept.catch((error) => error.message)));
+            const again = new own.Verdicts([sent[0]], async () => {});
+            const each = sent.map((row) => [row.case, row.lesion, row.verdict]);
+            return [first.csv(), each, again.csv(), [...told, refused.csv()]];
         })()""",
     )
     head = "case,lesion,verdict,note,blind\n"
-    assert told == [
-        head + '\'=cmd(),1,,"a ""vessel"", maybe",true\na,10,accepted,,false\nb,2,rejected,,true\n',
-        head,
-        head,
-    ]
+    assert csv == head + '\'=cmd(),1,,"a ""vessel"", maybe",true\na,10,accepted,,false\nb,2,rejected,,true\n'
+    assert sent == [["b", 2, "rejected"], ["a", 10, "accepted"], ["a", 9, "accepted"], ["a", 9, ""], ["=cmd()", 1, ""]]
+    assert again == head + "b,2,rejected,,true\n"
+    assert failed == ["no room", "no room", again], "what was not kept is not shown either"

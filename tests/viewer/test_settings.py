@@ -1,4 +1,4 @@
-"""Saved views and keys of one's own, and what a page says of a Run that changes."""
+"""Saved views, keys of one's own, verdicts on lesions, and what a page says of a Run that changes."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from weakspot.causes.labelling import RunLabels
 from weakspot.causes.nearest_pages import appearance
 from weakspot.core.finding import Finding, table_of
 from weakspot.core.run import Run
-from weakspot.viewer.settings import FILE, MOST_VIEWS
+from weakspot.viewer.settings import FILE, MOST_VERDICTS, MOST_VIEWS
 
 
 @pytest.fixture
@@ -59,7 +59,64 @@ def test_there_are_only_so_many_views(folder):
     assert client.put("/api/settings/views", json={"name": "7", "address": "/samples"}).status_code == 200
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"views": [1], "keys": {}}', '{"views": [], "keys": {"a": 1}}'])
+VERDICT = {"split": "test", "case": "a", "lesion": 3, "verdict": "rejected", "note": "a vessel", "blind": True}
+
+
+def judged(client, split="test"):
+    return client.get("/api/settings/verdicts", params={"split": split}).json()["verdicts"]
+
+
+def test_a_verdict_belongs_to_its_run_and_split_and_is_replaced_or_taken_back(tmp_path):
+    client, other = (client_of(Run.create(tmp_path / name).folder) for name in ("one", "two"))
+    client.put("/api/settings/keys", json={"keys": {"q": "circle"}})
+    later = {**VERDICT, "verdict": "accepted", "note": ""}
+    for given in (VERDICT, {**VERDICT, "lesion": 4}, {**VERDICT, "split": "validation"}, later):
+        assert client.put("/api/settings/verdicts", json=given).json() == given
+    assert judged(client) == [{**VERDICT, "lesion": 4}, later]
+    assert judged(client, "validation") == [{**VERDICT, "split": "validation"}]
+    assert judged(client_of(tmp_path / "one")) == judged(client), "another viewer of the Run has them too"
+    assert judged(other) == []
+    client.put("/api/settings/verdicts", json={**VERDICT, "verdict": "", "note": ""})
+    assert judged(client) == [{**VERDICT, "lesion": 4}]
+    assert client.get("/api/settings").json() == {"views": [], "keys": {"q": "circle"}}
+
+
+@pytest.mark.parametrize(
+    "odd", [{"verdict": "maybe"}, {"lesion": -1}, {"note": "x" * 2001}, {"case": None}, {"split": "s" * 201}]
+)
+def test_a_verdict_that_is_none_is_refused(tmp_path, odd):
+    folder = Run.create(tmp_path / "run").folder
+    answer = client_of(folder).put("/api/settings/verdicts", json=VERDICT | odd)
+    assert answer.status_code == 422 and next(iter(odd)) in answer.json()["error"]
+    assert not (folder / FILE).exists()
+
+
+def test_there_are_only_so_many_verdicts_and_so_much_text(tmp_path):
+    folder = Run.create(tmp_path / "run").folder
+    client = client_of(folder)
+    for number, note, words in ((MOST_VERDICTS, "", "take one back first"), (2000, "x" * 1950, "shorten notes")):
+        made = [{**VERDICT, "lesion": lesion, "note": note} for lesion in range(number)]
+        (folder / FILE).write_text(json.dumps({"views": [], "keys": {}, "verdicts": made}, separators=(",", ":")))
+        before = (folder / FILE).read_bytes()
+        for new in range(number, number + 50):
+            answer = client.put("/api/settings/verdicts", json={**VERDICT, "lesion": new, "note": "x" * 2000})
+            if answer.status_code != 200:
+                break
+            before = (folder / FILE).read_bytes()
+        assert answer.status_code == 400 and words in answer.json()["error"]
+        assert (folder / FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[]",
+        '{"views": [1], "keys": {}}',
+        '{"views": [], "keys": {"a": 1}}',
+        '{"views": [], "keys": {}, "verdicts": [1]}',
+    ],
+)
 def test_a_damaged_file_is_told_and_left(folder, content):
     (folder / FILE).write_text(content)
     client = client_of(folder)

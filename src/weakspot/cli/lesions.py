@@ -118,7 +118,10 @@ def score(
 @app.command()
 def evaluate(
     runs: RunFolders,
-    method: Annotated[str, typer.Option(help="The method to compare the others with.")] = "gcn_classification",
+    method: Annotated[
+        str | None,
+        typer.Option(help="The method to compare the others with; by default the one that gave the probabilities."),
+    ] = None,
     patient: Patient = None,
     replicates: Annotated[int, typer.Option(help="How often to resample the patients for intervals.")] = 1000,
     run: Annotated[
@@ -135,7 +138,7 @@ def evaluate(
     from weakspot.lesions.analysis import SCORES, evaluation_finding
     from weakspot.lesions.methods import METHODS
 
-    if method not in METHODS:
+    if method not in (None, *METHODS):
         raise ConfigError(f"method {method!r} is not known: choose one of {', '.join(METHODS)}")
     scored = [Run.open(folder)[SCORES] for folder in runs]
     evaluation = evaluation_finding(scored, method=method, patient=patient, replicates=replicates)

@@ -253,7 +253,7 @@ def scored_fold(finding: Finding, owner: PatientNamer | None) -> ScoredFold:
 def evaluation_finding(
     scored: Sequence[Finding],
     *,
-    method: str = "gcn_classification",
+    method: str | None = None,
     patient: str | None = None,
     replicates: int = 1000,
     seed: int = 0,
@@ -264,12 +264,12 @@ def evaluation_finding(
     learnt from are refused.
 
     scored: Findings of `Scores`, one per fold.
-    method: the method that the others are compared with.
+    method: the method that the others are compared with; without it the one that gave the probabilities.
     patient: a pattern that names the patient at the beginning of a case's id; without it the one they were scored with.
     replicates: how often patients are drawn anew.
     seed: of these draws.
     """
-    folds = []
+    method, folds = method or probable_method(scored), []
     for finding in scored:
         model = finding.provenance.get(PROVENANCE, {})
         check_apart(finding, model, patient)
@@ -300,6 +300,17 @@ def evaluation_finding(
             "curve_true_positives": np.stack([mean_curve(folds, name) for name in evaluation.area]),
         },
         provenance={"upstream": [finding.digest for finding in scored], "parameters": {"patient": patient}},
+    )
+
+
+def probable_method(scored: Sequence[Finding]) -> str:
+    """The method that gave the probabilities, as `fit` chose it; an error where that is not one."""
+    known = sorted({str(finding.provenance.get(PROVENANCE, {}).get("method")) for finding in scored})
+    if len(known) == 1 and known[0] in METHODS:
+        return known[0]
+    raise ConfigError(
+        f"the lesion models of these scores give their probabilities by {' and '.join(known)}: expected one method of "
+        "all, to compare the others with; name it with method"
     )
 
 

@@ -86,6 +86,11 @@ class RunningSamples:
         """The mean probability of the lesion classes together, of one case."""
         return self._of_lesion(self._mean[case : case + 1])[0].clone()
 
+    def entropy(self, case: int) -> Tensor:
+        """The entropy of the mean at every voxel of one case, in nats."""
+        mean = self._mean[case : case + 1]
+        return torch.cat([entropy(mean[part])[0] for part in _slabs(mean)])
+
     def maps_at(self, case: int, places: Tensor) -> VoxelMaps:
         """The maps of one case at some voxels, by their places in C order; each of shape (voxels,)."""
         sums = (self._mean[case].flatten(1), self._squares[case].flatten(), self._entropy[case].flatten())

@@ -276,6 +276,11 @@ CASE_VOLUMES = Outputs(
     arrays={
         "image_*": ArraySpec("the sequences of a case", ("sequence", "z", "y", "x")),
         "lesions_*": ArraySpec("voxels of lesions: place in C order, number of the lesion", ("voxel", "entry")),
+        "maps_*": ArraySpec(
+            "mean probability of a lesion, and entropy; in 255ths of 1 and of the largest entropy",
+            ("map", "z", "y", "x"), optional=True,
+        ),
+        "most_entropy": ArraySpec("largest entropy that there can be, in nats", ("case",), optional=True),
         "truth_*": ArraySpec("places of truly lesional voxels", ("voxel",), optional=True),
         **{
             name: ArraySpec(about, ("case", "sequence"))
@@ -289,7 +294,7 @@ CASE_VOLUMES = Outputs(
             }.items()
         },
     },
-)
+)  # fmt: skip
 ROOM = Room(
     "lesions",
     findings={

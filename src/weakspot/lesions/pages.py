@@ -11,8 +11,8 @@ from fastapi.responses import Response
 
 from weakspot.core.errors import ConfigError, RunError
 from weakspot.core.finding import Finding
-from weakspot.lesions.slices import LETTERS, PLANES, levels, outline_layer, ramp
-from weakspot.lesions.volumes import PER_SEQUENCE, VOLUMES, Volume, case_rows, open_volume
+from weakspot.lesions.slices import LETTERS, OPAQUE, OVERLAY, PLANES, levels, outline_layer, overlaid, ramp
+from weakspot.lesions.volumes import MAPS, PER_SEQUENCE, VOLUMES, Volume, case_rows, open_volume
 from weakspot.viewer.finding_access import real, rows_in, whole
 from weakspot.viewer.library import Chosen
 from weakspot.viewer.pictures import Version, quick_png
@@ -128,7 +128,14 @@ def lesions(run: Chosen, split: Split = "test") -> Response:
     columns = {**chosen.columns, "colour": chosen.colours()}
     legend = [_hex(colour) for colour in ramp(np.linspace(0, 1, _LEGEND)).tolist()]
     return as_json(
-        {"splits": splits(run), "split": split, "lesions": columns, "legend": legend, **_volumes(run, split)}
+        {
+            "splits": splits(run),
+            "split": split,
+            "lesions": columns,
+            "legend": legend,
+            "overlay": _hex([*OVERLAY, round(255 * OPAQUE)]),
+            **_volumes(run, split),
+        }
     )
 
 
@@ -164,6 +171,7 @@ def case(run: Chosen, number: Number, split: Split = "test") -> Response:
                 for values in opened.per_sequence[2:].T.tolist()
             ],
             "truth": opened.truth is not None,
+            "maps": None if opened.maps is None else dict(zip(MAPS, opened.most, strict=True)),
             "lesions": [chosen.columns["lesion"][row] for row in rows],
             "places": opened.placed(np.array(centres, dtype=np.float64)),
         }
@@ -205,12 +213,13 @@ def grey(
 )
 def coloured(
     run: Chosen, number: Number, plane: Plane, index: Index, width: Pixels, height: Pixels, below: Real = 2.0,
-    truth: bool = False, plain: bool = False, line: Annotated[int, Query(ge=1, le=8)] = 1, split: Split = "test",
-    v: Version = "",
+    truth: bool = False, plain: bool = False, line: Annotated[int, Query(ge=1, le=8)] = 1,
+    over: Literal["probability", "entropy"] | None = None, split: Split = "test", v: Version = "",
 ) -> Response:  # fmt: skip
     """Coloured by the probability of a false positive; those not `below` it dashed, the truth purple.
 
     plain: all in grey, for a read that the probability shall not sway.
+    over: a map of the case that lies below them.
     """
     opened, chosen = _with_slice(volume(run, split, number), plane, index), listed(run, split)
     probability = chosen.probabilities(opened.case, int(opened.numbers.max(initial=0)))
@@ -218,7 +227,18 @@ def coloured(
         probability[:] = np.nan
     true = opened.true_lesions(plane, index) if truth else None
     layer = outline_layer(opened.labels(plane, index), true, probability, below, (width, height), width=line)
+    if over is not None:
+        layer = overlaid(layer, _shares(opened, over, plane, index))
     return picture(quick_png(layer), versioned=v == version(run, split))
+
+
+def _shares(opened: Volume, name: str, plane: str, index: int) -> np.ndarray:
+    values = opened.map(name, plane, index)
+    if values is None:
+        raise NotThereError(
+            "the Run keeps no maps of probability and entropy: examine again, without `volumes: {maps: false}`"
+        )
+    return values / opened.most[MAPS.index(name)]
 
 
 def _with_slice(opened: Volume, plane: str, index: int) -> Volume:

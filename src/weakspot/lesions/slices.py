@@ -21,6 +21,10 @@ LETTERS = {"axial": ("R", "L", "A", "P"), "coronal": ("R", "L", "S", "I"), "sagi
 """Where the left, right, upper and lower edge of each plane lie in the patient."""
 TRUTH = (204, 121, 167)
 """Of the true lesions: reddish purple of the same palette, which the colours between the others never come near."""
+OVERLAY = (0, 158, 115)
+"""Of maps laid over a slice: bluish green of the same palette, the more opaque the larger the value."""
+OPAQUE = 0.7
+"""Of the largest value of a map: the slice below can still be seen."""
 _DASH = 4
 _GAP, _TITLE, _TICK, _TEXT = 6, 20, 10, 13
 _WHITE, _BLACK, _INK = (255, 255, 255), (0, 0, 0), (40, 40, 40)
@@ -168,6 +172,18 @@ def outline_layer(
     layer[rows, columns, :3] = np.where((probability >= below)[lesion][:, None], dashed, ramp(probability)[lesion])
     layer[rows, columns, 3] = 255
     return layer
+
+
+def overlaid(layer: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """A layer of outlines with a map below them; the same size.
+
+    shares: the map of the slice, (rows, columns), as shares of the largest value there can be.
+    """
+    opacity = np.rint(np.clip(shares, 0, 1) * (255 * OPAQUE)).astype(np.uint8)
+    below = np.empty_like(layer)
+    below[..., :3] = OVERLAY
+    below[..., 3] = Image.fromarray(opacity).resize(layer.shape[1::-1], Image.Resampling.NEAREST)
+    return np.where(layer[..., 3:] > 0, layer, below)
 
 
 def outlines(labels: np.ndarray) -> np.ndarray:

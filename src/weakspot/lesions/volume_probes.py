@@ -1,6 +1,6 @@
 """The volumes themselves, kept in the Run, so that lesions can be looked at where they are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import torch
 from weakspot.core.errors import DataError
 from weakspot.core.finding import Estimate, Finding
 from weakspot.core.observation import Batch
-from weakspot.core.probe import Rows
+from weakspot.core.probe import Rows, RowStore
 from weakspot.core.rows import RowTable
 from weakspot.lesions import outputs as declared
 from weakspot.lesions.case_probes import spacing_of
@@ -17,7 +17,7 @@ from weakspot.lesions.metrics import RunningSamples
 from weakspot.lesions.metrics_components import lesion_components
 from weakspot.lesions.probes import SamplingProbe
 from weakspot.lesions.slices import intensity_window
-from weakspot.lesions.volumes import COLUMNS, PER_SEQUENCE, sixteen_bits
+from weakspot.lesions.volumes import COLUMNS, MAPS, PER_SEQUENCE, eight_bits, sixteen_bits
 
 BLOCK = 4096
 """Voxels of one record: records must be alike, and volumes are not."""
@@ -29,18 +29,21 @@ class CaseVolumes(SamplingProbe):
     """The cases to look at: their images, the lesions found in them and, where it is known, the truth.
 
     For the viewer, which shows slices of what the Run holds alone. Lesions are cut as in `Lesions` (Lambert et
-    al. 2022) and have its numbers. An image takes 2 bytes per voxel and sequence, lesions 8 and truth 4 per voxel in
-    them.
+    al. 2022) and have its numbers. An image takes 2 bytes per voxel and sequence, both maps 1 each, lesions 8 and truth
+    4 per voxel in them.
 
     sampling: options of `Lesions`, how cases are looked at and cut.
     sequences: which ones are kept, by their place in the input, from 0 on; all where none is named.
+    maps: whether the mean probability of a lesion and the entropy at every voxel are kept, too, in 8 bits.
     """
 
     outputs = declared.CASE_VOLUMES
 
     sequences: tuple[int, ...] = ()
+    maps: bool = True
 
     images = Rows()
+    voxel_maps = Rows()
     lesion_voxels = Rows()
     true = Rows()
     cases = Rows()
@@ -54,6 +57,9 @@ class CaseVolumes(SamplingProbe):
         if tuple(batch.inputs.shape[2:]) != lesion.shape:
             raise DataError(f"the image has shape {tuple(batch.inputs.shape[2:])}, the segmentation {lesion.shape}")
         numbers = self._image(case, batch.inputs[index])
+        if self.maps:
+            entropy = running.entropy(index).cpu().numpy()
+            _keep_blocks(self.voxel_maps, case, [eight_bits(lesion, 1), eight_bits(entropy, self._most_entropy)])
         places = np.flatnonzero(labels)
         self.lesion_voxels.append(
             [case] * len(places), voxel=np.stack([places, labels.ravel()[places]], 1).astype(np.uint32)
@@ -69,7 +75,12 @@ class CaseVolumes(SamplingProbe):
             axes=_letters(batch, index),
             truth=np.array([truth is not None]),
             numbers=numbers[None],
+            most_entropy=np.array([self._most_entropy]),
         )
+
+    @property
+    def _most_entropy(self) -> float:
+        return float(np.log(self._classes))
 
     def _image(self, case: str, inputs: torch.Tensor) -> np.ndarray:
         """Keep the image block by block; what `PER_SEQUENCE` names of each sequence, shape (6, sequences)."""
@@ -78,10 +89,8 @@ class CaseVolumes(SamplingProbe):
             stored, scale, offset = sixteen_bits(image)
             step = max(1, image.size // _LOOKED_AT)
             per_sequence.append((scale, offset, *intensity_window(image.ravel()[::step]), image.min(), image.max()))
-            parts.append(stored.ravel())
-        flat = np.concatenate(parts)
-        flat = np.pad(flat, (0, -len(flat) % BLOCK)).reshape(-1, BLOCK)
-        self.images.append([case] * len(flat), voxels=flat)
+            parts.append(stored)
+        _keep_blocks(self.images, case, parts)
         return np.array(per_sequence, dtype=np.float64).T
 
     def _chosen(self, image: np.ndarray) -> np.ndarray:
@@ -93,19 +102,23 @@ class CaseVolumes(SamplingProbe):
         """The cases in the order of their ids; their arrays stay on disk."""
         cases, ids = self.cases.read(), self.setting.ids
         order = sorted(range(cases.count), key=lambda row: ids[int(cases["sample"][row])])
-        images, lesion_voxels, true = (
+        images, maps, lesion_voxels, true = (
             _by_case(*read) for read in (
-                (self.images.read(), "voxels"), (self.lesion_voxels.read(), "voxel"), (self.true.read(), "place"),
+                (self.images.read(), "voxels"), (self.voxel_maps.read(), "voxels"),
+                (self.lesion_voxels.read(), "voxel"), (self.true.read(), "place"),
             )
         )  # fmt: skip
         arrays: dict[str, np.ndarray] = {}
         for number, row in enumerate(order):
             sample, shape = int(cases["sample"][row]), tuple(cases["shape"][row].tolist())
-            volume = (cases["numbers"].shape[2], *shape)
-            arrays[f"image_{number:04d}"] = images[sample].reshape(-1)[: np.prod(volume)].reshape(volume)
+            arrays[f"image_{number:04d}"] = _volume(images[sample], (cases["numbers"].shape[2], *shape))
+            if self.maps:
+                arrays[f"maps_{number:04d}"] = _volume(maps[sample], (len(MAPS), *shape))
             arrays[f"lesions_{number:04d}"] = lesion_voxels.get(sample, np.empty((0, 2), dtype=np.uint32))
             arrays[f"truth_{number:04d}"] = true.get(sample, np.empty(0, dtype=np.uint32))
         arrays |= {name: cases["numbers"][order, number] for number, name in enumerate(PER_SEQUENCE)}
+        if self.maps:
+            arrays["most_entropy"] = cases["most_entropy"][order]
         size = sum(array.nbytes for array in arrays.values())
         summary = {
             "cases": Estimate(len(order), about="cases that can be looked at"),
@@ -120,6 +133,17 @@ class CaseVolumes(SamplingProbe):
         return dict(
             zip(COLUMNS, [np.array(names), *shape, *spacing, np.array(axes), cases["truth"][order]], strict=True)
         )
+
+
+def _keep_blocks(rows: RowStore, case: str, parts: Sequence[np.ndarray]) -> None:
+    """Volumes of one case, flat and one after another, as records of equal size."""
+    flat = np.concatenate([part.ravel() for part in parts])
+    flat = np.pad(flat, (0, -len(flat) % BLOCK)).reshape(-1, BLOCK)
+    rows.append([case] * len(flat), voxels=flat)
+
+
+def _volume(blocks: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    return blocks.reshape(-1)[: np.prod(shape)].reshape(shape)
 
 
 def _by_case(rows: RowTable, column: str) -> dict[int, np.ndarray]:

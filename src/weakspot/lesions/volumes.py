@@ -1,8 +1,9 @@
 """Cases as a Run keeps them to be looked at: images, the lesions found in them, the truth. Read without torch.
 
-The Finding `lesions.case_volumes` has a row per case in its table and three arrays per case: `image_0000` (sequences,
-z, y, x) in 16 bits, `lesions_0000` (voxels, 2), the place of each voxel that belongs to a lesion and that lesion's
-number, and `truth_0000`, the places of true lesions' voxels. Places count through the volume in C order.
+The Finding `lesions.case_volumes` has a row per case in its table and some arrays per case: `image_0000` (sequences,
+z, y, x) in 16 bits, where they are kept `maps_0000` (2, z, y, x) in 8 bits, `lesions_0000` (voxels, 2), the place of
+each voxel that belongs to a lesion and that lesion's number, and `truth_0000`, the places of true lesions' voxels.
+Places count through the volume in C order.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ VOLUMES = "lesions.case_volumes"
 COLUMNS = ("case", "z", "y", "x", "spacing_z", "spacing_y", "spacing_x", "axes", "truth")
 PER_SEQUENCE = ("scale", "offset", "low", "high", "smallest", "largest")
 """Arrays (cases, sequences): intensity = scale · stored + offset; a window that shows it well, and the whole range."""
+MAPS = ("probability", "entropy")
+"""Of the kept maps: mean probability of a lesion, and entropy in nats; 255 stands for 1 and for `most_entropy`."""
 _WAYS = ("SI", "AP", "RL")
 """Where z, y and x point to in RAS, and where they point to turned round."""
 _STEPS = 65534
@@ -39,6 +42,18 @@ def sixteen_bits(image: np.ndarray) -> tuple[NDArray[np.int16], float, float]:
         return image.astype(np.int16), 1.0, 0.0
     scale, offset = (high - low) / _STEPS or 1.0, (high + low) / 2
     return np.rint((image.astype(np.float64) - offset) / scale).astype(np.int16), scale, offset
+
+
+def eight_bits(values: np.ndarray, most: float) -> NDArray[np.uint8]:
+    """Values from 0 to `most` as whole numbers from 0 to 255.
+
+    >>> eight_bits(np.array([0.0, 0.25, 0.5]), 0.5)
+    array([  0, 128, 255], dtype=uint8)
+    """
+    stored = np.empty(values.shape, dtype=np.uint8)
+    for part, own in zip(stored, values, strict=True) if values.ndim > 1 else [(stored, values)]:
+        part[...] = np.rint(np.clip(own / most, 0, 1) * 255)  # slice by slice: a whole volume takes memory
+    return stored
 
 
 def known_axes(axes: str) -> str:
@@ -84,6 +99,10 @@ class Volume:
     axes: str
     per_sequence: NDArray[np.float64]
     """What `PER_SEQUENCE` names, (6, sequences)."""
+    maps: np.ndarray | None = None
+    """(2, z, y, x), mapped from the disk; None where the Run keeps none."""
+    most: tuple[float, float] = (1.0, 1.0)
+    """What a stored 255 stands for in each map."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -107,6 +126,14 @@ class Volume:
         scale, offset = self.per_sequence[:2, sequence]
         stored = np.take(self.image[sequence], index, PLANES.index(plane))
         return np.asarray(stored[::-1, ::-1] * scale + offset)
+
+    def map(self, name: str, plane: str, index: int) -> NDArray[np.float64] | None:
+        """One slice of a map by its name in `MAPS`, as it is shown; None where the Run keeps none."""
+        if self.maps is None:
+            return None
+        number = MAPS.index(name)
+        stored = np.take(self.maps[number], index, PLANES.index(plane))
+        return np.asarray(stored[::-1, ::-1] * (self.most[number] / 255))
 
     def labels(self, plane: str, index: int) -> NDArray[np.int32]:
         """The numbers of the lesions in one slice, as it is shown; 0 where there is none."""
@@ -146,6 +173,9 @@ def _opened(finding: Finding, number: int) -> Volume:
     per_sequence = np.stack([finding.arrays[name][number] for name in PER_SEQUENCE]).astype(np.float64)
     if per_sequence.shape != (len(PER_SEQUENCE), len(image)) or not np.isfinite(per_sequence).all():
         raise ValueError(f"of {len(image)} sequences the scales are {per_sequence.tolist()}")
+    maps = finding.arrays.get(f"maps_{number:04d}")
+    if maps is not None and (maps.dtype != np.uint8 or maps.shape != (len(MAPS), *shape)):
+        raise ValueError(f"its maps are {maps.dtype} {maps.shape}, expected uint8 ({len(MAPS)}, {shape})")
     kept = Volume(
         case=str(row["case"]),
         image=image,
@@ -155,8 +185,17 @@ def _opened(finding: Finding, number: int) -> Volume:
         spacing=tuple(_length(row[f"spacing_{axis}"]) for axis in "zyx"),  # type: ignore[arg-type]
         axes=known_axes(str(row["axes"])),
         per_sequence=per_sequence,
+        maps=maps,
+        most=(1.0, 1.0 if maps is None else _most(finding, number)),
     )
     return _turned(kept)
+
+
+def _most(finding: Finding, number: int) -> float:
+    most = float(finding.arrays["most_entropy"][number])
+    if not 0 < most < np.inf:
+        raise ValueError(f"its largest entropy is {most:g}")
+    return most
 
 
 def case_rows(finding: Finding) -> list[dict[str, Any]]:
@@ -176,13 +215,15 @@ def _voxels(places: np.ndarray, shape: Sequence[int]) -> NDArray[np.int32]:
 
 
 def _turned(kept: Volume) -> Volume:
-    """The same case in RAS; the image is a view, nothing of it is read."""
+    """The same case in RAS; image and maps are views, nothing of them is read."""
     order, turned = turns(kept.axes)
-    way = [slice(None, None, -1 if back else None) for back in turned]
+    way = (slice(None), *(slice(None, None, -1 if back else None) for back in turned))
+    along = (0, *(1 + position for position in order))
     z, y, x = (kept.spacing[position] for position in order)
     return replace(
         kept,
-        image=kept.image.transpose(0, *(1 + position for position in order))[(slice(None), *way)],
+        image=kept.image.transpose(along)[way],
+        maps=None if kept.maps is None else kept.maps.transpose(along)[way],
         voxels=_moved(kept, kept.voxels, order, turned),
         truth=None if kept.truth is None else _moved(kept, kept.truth, order, turned),
         spacing=(z, y, x),

@@ -1,10 +1,11 @@
 // Lesions: a list by how likely each is false, and three linked planes through the one at hand.
 
-import { address, ask } from "./api.js";
+import { address, ask, send } from "./api.js";
 import { complain, element, fill, page } from "./dom.js";
 import { Grid } from "./grid.js";
 import { bind } from "./keys.js";
 import { LesionTable } from "./lesion_table.js";
+import { Overlay } from "./overlay.js";
 import { dragged, placeAt, PLANES, presets, sliceOf, spot, stepped } from "./planes.js";
 import { SliceView } from "./slice_view.js";
 import { counted, number } from "./text.js";
@@ -13,7 +14,7 @@ import { Verdicts } from "./verdicts.js";
 
 const KEEP_ALL = 1;
 const state = urlState({
-  split: "test", only: "", sort: "", case: "", lesion: 0, z: -1, y: -1, x: -1, sequence: 0, low: "", high: "", below: KEEP_ALL, truth: false, blind: false,
+  split: "test", only: "", sort: "", case: "", lesion: 0, z: -1, y: -1, x: -1, sequence: 0, low: "", high: "", below: KEEP_ALL, truth: false, blind: false, over: "",
 });
 let response; // the list and the cases as the server gives them
 let table;
@@ -57,13 +58,14 @@ const truth = element("button", { type: "button", "aria-pressed": "false", on: {
 const blind = element("button", { type: "button", "aria-pressed": "false", on: { click: toggleBlind } }, "Hide truth and probability ", element("kbd", {}, "b"));
 const judges = Object.fromEntries([["accepted", "Accept", "a"], ["rejected", "Reject", "x"]].map(([verdict, text, key]) => [verdict,
   element("button", { type: "button", "aria-pressed": "false", on: { click: () => judge(verdict) } }, `${text} `, element("kbd", {}, key))]));
-const note = element("textarea", { "aria-label": "Note on this lesion", placeholder: "Note", on: { change: () => noted() } });
-const verdict = element("div", { class: "verdict" }, element("div", { class: "bar" }, Object.values(judges), blind, button("Export verdicts", "", download)), note);
+const overlay = new Overlay(setOverlay);
+const note = element("textarea", { "aria-label": "Note on this lesion", maxlength: 2000, placeholder: "Note", on: { change: () => noted() } });
+const verdict = element("div", { class: "verdict" }, element("div", { class: "bar" }, Object.values(judges), blind, button("Export verdicts", "", () => verdicts.download(`verdicts-${response.split}.csv`))), note);
 const legend = element("div", { class: "ramp-bar", "aria-hidden": "true" });
 const about = element("div", { class: "about-lesion" });
 const controls = element("section", { class: "controls", "aria-label": "Display" }, about,
-  element("div", { class: "bar" }, sequenceField, field("Window", preset), field("Level", level), field("Width", width), dragging, truth),
-  verdict, legend, element("p", { class: "quiet ends" }, element("span", {}, "0 real"), element("span", {}, "false positive 1")),
+  element("div", { class: "bar" }, sequenceField, field("Window", preset), field("Level", level), field("Width", width), dragging, truth, overlay.field),
+  verdict, overlay.legend, legend, element("p", { class: "quiet ends" }, element("span", {}, "0 real"), element("span", {}, "false positive 1")),
   element("p", { class: "quiet" }, "Dashed grey and black: dropped lesions. Purple: true lesions. Click to move the other planes to that point, turn the wheel to step through slices, drag with the right button to change the window. Turn the wheel with Ctrl, or press + and −, to zoom; drag with Alt to pan."));
 const missing = element("p", { class: "caution", hidden: true });
 const planes = element("div", { class: "planes", hidden: true }, PLANES.map((plane) => views[plane].node), controls);
@@ -75,7 +77,8 @@ page().append(element("h1", { class: "unseen" }, "Lesions"), element("div", { cl
 async function load() {
   response = await ask("/lesions", { split: state.values.split });
   table = new LesionTable(response.lesions);
-  verdicts = new Verdicts(`${response.run ?? location.host} ${response.split}`);
+  const told = await ask("/settings/verdicts", { split: response.split }).catch((error) => (complain(error), { verdicts: [] }));
+  verdicts = new Verdicts(told.verdicts, (row) => send("PUT", "/settings/verdicts", { ...row, split: response.split }));
   missing.textContent = response.note;
   missing.hidden = !response.note;
   splitField.hidden = response.splits.length < 2;
@@ -187,7 +190,7 @@ async function open(name) {
     views[plane].open(found.planes[plane], look);
   }
   offerSequences();
-  truth.hidden = !found.truth || state.values.blind;
+  showBlind();
   return true;
 }
 
@@ -203,14 +206,18 @@ function tell(row) {
 const current = () => [table.case[rows[grid.at]], table.lesion[rows[grid.at]]];
 
 function judge(kind) {
-  if (!rows.length) return;
-  verdicts.judge(...current(), kind, state.values.blind);
-  showVerdict();
-  grid.redraw();
+  if (rows.length) keeping(verdicts.judge(...current(), kind, state.values.blind));
 }
 
 function noted() {
-  if (rows.length) verdicts.note(...current(), note.value, state.values.blind);
+  if (rows.length) keeping(verdicts.note(...current(), note.value, state.values.blind));
+}
+
+/** Show a verdict at once, and what stands where it could not be kept. */
+function keeping(kept) {
+  const shown = () => (showVerdict(), grid.redraw());
+  shown();
+  kept.catch((error) => (shown(), complain(error)));
 }
 
 function showVerdict() {
@@ -220,12 +227,6 @@ function showVerdict() {
     node.classList.toggle("chosen", own?.verdict === kind);
   }
   note.value = own?.note ?? "";
-}
-
-function download() {
-  const link = element("a", { href: URL.createObjectURL(new Blob([verdicts.csv()], { type: "text/csv" })), download: `verdicts-${response.split}.csv` });
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
 
 function toggleBlind() {
@@ -242,6 +243,7 @@ function showBlind() {
   slider.hidden = !table.known || state.values.blind;
   truth.hidden = (shown && !shown.truth) || state.values.blind;
   legend.hidden = state.values.blind;
+  overlay.show(state.values.over, state.values.blind ? null : shown?.maps, response.overlay);
 }
 
 function zoomAll(factor) {
@@ -285,7 +287,7 @@ const greyAt = (plane, index, low, high) =>
 const drawsTruth = () => state.values.truth && shown.truth && !state.values.blind;
 
 const outlinesAt = (plane, index) =>
-  address(`/lesions/case/${shown.number}/outlines/${plane}/${index}`, { split: response.split, ...views[plane].pixels, line: Math.round(2 * Math.min(devicePixelRatio, 4)), below: limitNow(), truth: drawsTruth() ? true : null, plain: state.values.blind ? true : null, v: response.version });
+  address(`/lesions/case/${shown.number}/outlines/${plane}/${index}`, { split: response.split, ...views[plane].pixels, line: Math.round(2 * Math.min(devicePixelRatio, 4)), below: limitNow(), truth: drawsTruth() ? true : null, plain: state.values.blind ? true : null, over: overlay.kind, v: response.version });
 
 function step(by) {
   if (shown) go(stepped(active, by, place, shown.shape));
@@ -364,6 +366,12 @@ function toggleTruth() {
   look();
 }
 
+function setOverlay(over) {
+  state.set({ over });
+  showBlind();
+  look();
+}
+
 bind([
   { keys: ["j", "n", "ArrowDown"], does: "next lesion", group: "Lesions", run: () => grid.go(grid.at + 1) },
   { keys: ["k", "p", "ArrowUp"], does: "previous lesion", group: "Lesions", run: () => grid.go(grid.at - 1) },
@@ -373,6 +381,7 @@ bind([
   { keys: ["w"], does: "dragging changes the window, or moves the planes", group: "Display", run: toggleWindowing },
   { keys: ["r"], does: "reset the window", group: "Display", run: () => shown && autoWindow() },
   { keys: ["t"], does: "true lesions on and off", group: "Display", run: toggleTruth },
+  { keys: ["o"], does: "lay probability or entropy over the slices", group: "Display", run: () => setOverlay(overlay.next) },
   { keys: ["a"], does: "accept the lesion, or take that back", group: "Verdict", run: () => judge("accepted") },
   { keys: ["x"], does: "reject the lesion, or take that back", group: "Verdict", run: () => judge("rejected") },
   { keys: ["m"], does: "write a note", group: "Verdict", run: () => note.focus() },

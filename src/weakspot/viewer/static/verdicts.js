@@ -1,17 +1,14 @@
-// What a reader thinks of each lesion: accepted or rejected, with a note; kept in this browser, and exported as CSV.
+// What a reader thinks of each lesion: accepted or rejected, with a note; kept in the Run, and exported as CSV.
 
-export const VERDICTS = ["accepted", "rejected"];
+import { element } from "./dom.js";
+
 const COLUMNS = ["case", "lesion", "verdict", "note", "blind"];
 
 export class Verdicts {
-  /** `name` tells Runs and splits apart; `storage` is the browser's, or anything alike. */
-  constructor(name, storage = globalThis.localStorage) {
-    Object.assign(this, { key: `lesion verdicts ${name}`, storage });
-    try {
-      this.all = new Map(JSON.parse(storage?.getItem(this.key) ?? "[]").map((row) => [key(row.case, row.lesion), row]));
-    } catch {
-      this.all = new Map(); // what is stored there is no list of verdicts
-    }
+  /** `rows` are those kept so far; `keep(row)` keeps one, or takes it back where it says nothing, and answers once that is done. */
+  constructor(rows, keep) {
+    Object.assign(this, { keep, last: Promise.resolve() });
+    this.all = new Map(rows.map((row) => [key(row.case, row.lesion), row]));
   }
 
   of(name, lesion) {
@@ -21,17 +18,35 @@ export class Verdicts {
   /** Set a verdict, or take it back where it is the same; `blind` says whether the truth was hidden. */
   judge(name, lesion, verdict, blind) {
     const before = this.of(name, lesion);
-    this.#put({ case: name, lesion, note: before?.note ?? "", verdict: before?.verdict === verdict ? "" : verdict, blind });
+    return this.#put({ case: name, lesion, note: before?.note ?? "", verdict: before?.verdict === verdict ? "" : verdict, blind });
   }
 
   note(name, lesion, note, blind) {
-    this.#put({ case: name, lesion, verdict: this.of(name, lesion)?.verdict ?? "", note, blind });
+    return this.#put({ case: name, lesion, verdict: this.of(name, lesion)?.verdict ?? "", note, blind });
   }
 
+  /** One after another, so that the last counts; what could not be kept is as it was before. */
   #put(row) {
+    const before = this.of(row.case, row.lesion);
+    this.#set(row);
+    const kept = this.last.then(() => this.keep(row));
+    this.last = kept.catch(() => {});
+    return kept.catch((error) => {
+      if ((this.of(row.case, row.lesion) ?? row) === row) this.#set(before ?? { ...row, verdict: "", note: "" });
+      throw error;
+    });
+  }
+
+  #set(row) {
     if (row.verdict || row.note) this.all.set(key(row.case, row.lesion), row);
     else this.all.delete(key(row.case, row.lesion));
-    this.storage?.setItem(this.key, JSON.stringify([...this.all.values()]));
+  }
+
+  /** Offer them as a file of this name. */
+  download(name) {
+    const link = element("a", { href: URL.createObjectURL(new Blob([this.csv()], { type: "text/csv" })), download: name });
+    link.click();
+    URL.revokeObjectURL(link.href);
   }
 
   /** A row per lesion that has a verdict or a note. */
