@@ -79,7 +79,45 @@ def test_the_file_asks_for_it_and_report_and_viewer_show_it(subject, unlabelled,
     Plan.of(asked).run(subject, {"test": unlabelled}, run)
     page = " ".join(html.unescape(re.sub("<[^>]+>", "", render(run))).split())
     assert "predicted alike in all 7 looks" in page and "label these first" in page
-    assert "robustness.neighbour_diversity" in str(client_of(run.folder).get("/api/run").json())
+    client = client_of(run.folder)
+    assert "weak" in [page["page"] for page in client.get("/api/run").json()["pages"]]
+    told = client.get("/api/weak").json()
+    assert told["strips"] == told["filters"] == [] and told["fragile"] is None
+    (listed,) = told["differing"]
+    assert ranked(client, listed) == differing(run["robustness.neighbour_diversity"])
+
+
+def differing(finding):
+    rows = [row for row in finding.table.to_pylist() if not row["unanimous"]]
+    return [(row["id"], pytest.approx(row["concentration"]), pytest.approx(row["entropy"])) for row in in_order(rows)]
+
+
+def in_order(rows):
+    """By λ; the viewer sorts by one column, and keeps the order of the ids where values are equal."""
+    return sorted(rows, key=lambda row: (row["concentration"], row["id"]))
+
+
+def ranked(client, told):
+    """What the viewer lists, in its order."""
+    asked = {"split": told["split"], "filter": told["filters"], "sort": told["sort"], "limit": 256}
+    found = client.get("/api/samples", params=asked).json()
+    places = [[column["name"] for column in found["columns"]].index(name) for name in (told["sort"], *told["beside"])]
+    return [(row["id"], *(row["values"][place] for place in places)) for row in found["rows"]]
+
+
+def test_the_page_of_weak_inputs_shows_unlabelled_data_beside_labelled(subject, unlabelled, tmp_path):
+    labelled = digits.test().read(np.arange(60))
+    test = ArraySource(labelled.inputs.numpy(), labelled.targets.numpy())
+    run = Run.create(tmp_path / "run")
+    Plan.of(steps({"neighbours": {"rotate": 30}, "unlabelled": "pool", "looks": 6})).run(
+        subject, {"test": test, "pool": unlabelled}, run
+    )
+    client = client_of(run.folder)
+    told = client.get("/api/weak").json()
+    (differ,) = told["differing"]
+    assert (told["split"], differ["split"]) == ("test", "pool") and told["filters"]
+    listed = ranked(client, differ)
+    assert len(listed) > 10 and listed == differing(run["robustness.neighbour_diversity-pool"])
 
 
 def test_beside_labelled_test_data_another_split_is_ranked():

@@ -115,8 +115,13 @@ ROOM = Room(
         ViewerPage(
             "weak",
             "Weak inputs",
-            "Inputs whose small variations are predicted incorrectly, beside these variations.",
-            ("robustness.weak_strips", "robustness.neighbour_accuracy", "robustness.neighbour_tolerance"),
+            "Inputs whose small variations are predicted incorrectly; without labels, those predicted differently.",
+            (
+                "robustness.weak_strips",
+                "robustness.neighbour_accuracy",
+                "robustness.neighbour_tolerance",
+                "robustness.neighbour_diversity",
+            ),
         ),
         ViewerPage(
             "map",

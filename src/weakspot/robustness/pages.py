@@ -19,6 +19,7 @@ from weakspot.viewer.splits import split_of
 router = APIRouter(prefix="/api")
 STRIPS = "robustness.weak_strips"
 NEIGHBOURS = ("robustness.neighbour_accuracy", "robustness.neighbour_tolerance")
+DIVERSITY = "robustness.neighbour_diversity"
 PLACES = "robustness.weak_places"
 _COLOURS = ("weak", "neighbour_accuracy", "correct", "cluster", "target", "prediction")
 """Columns by which a map is coloured first."""
@@ -26,14 +27,33 @@ _COLOURS = ("weak", "neighbour_accuracy", "correct", "cluster", "target", "predi
 
 @router.get("/weak")
 def weak(run: Chosen) -> Response:
-    """The weakest inputs beside their neighbours, and how to list all weak inputs."""
-    present = [name for name in (STRIPS, *NEIGHBOURS) if name in run.names()]
+    """The weakest inputs beside their neighbours, and how to list all weak inputs, and those that may be."""
+    rankings = _rankings(run)
+    present = [name for name in (STRIPS, *NEIGHBOURS) if name in run.names()] or rankings
     if not present:
         raise NotThereError("the Run has no weak inputs: examine with the question robustness")
     about, split = run.head(present[-1]).about, split_of(run, run.head(present[0]))
     table = None if split is None else sample_table(run, split)
     answer = {"about": about, "finding": STRIPS, "split": split, "strips": _strips(run, table)}
-    return as_json({**answer, **_weak_query(table, present[-1])})
+    differing = [told for name in rankings if (told := _differing(run, name)) is not None]
+    return as_json({**answer, **_weak_query(table, present[-1]), "differing": differing})
+
+
+def _rankings(run: RunReader) -> list[str]:
+    """The Findings that rank inputs without labels, one for each split."""
+    return [name for name in run.names() if name.partition("-")[0] == DIVERSITY]
+
+
+def _differing(run: RunReader, finding: str) -> dict[str, Any] | None:
+    """The filter, order and columns that list the inputs of a split whose looks are predicted differently."""
+    split = split_of(run, run.head(finding))
+    table = None if split is None else sample_table(run, split)
+    names = ("unanimous", "concentration", "entropy")
+    unanimous, concentration, entropy = (None if table is None else _column(table, n, finding) for n in names)
+    if unanimous is None or concentration is None or entropy is None:
+        return None
+    filters = [f"{unanimous.name}:is:no"]
+    return {"split": split, "filters": filters, "sort": concentration.name, "beside": [entropy.name]}
 
 
 def _strips(run: RunReader, table: SampleTable | None) -> list[dict[str, Any]]:

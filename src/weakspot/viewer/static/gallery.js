@@ -10,17 +10,18 @@ import { zoom } from "./zoom.js";
 
 const MOST = 24;
 
-/** A section that fills itself: the samples of a split that `filter` and `sort` leave, under a heading. */
-export function gallery({ title, split, filter = [], sort = "" }) {
+/** A section that fills itself: the samples of a split that `filter` and `sort` leave, under a heading, each with the
+    values of the column it is sorted by and of those `beside` it. */
+export function gallery({ title, split, filter = [], sort = "", beside = [] }) {
   const body = element("div", {});
   const section = element("section", { class: "gallery" }, element("h3", {}, title), body);
-  show(body, { split, filter, sort }).catch(complain);
+  show(body, { split, filter, sort }, beside).catch(complain);
   return section;
 }
 
 const labelOf = ({ columns }, name) => (columns.find((column) => column.name === name)?.label ?? name).replace(/ \(.*\)$/, "").toLowerCase();
 
-async function show(body, query) {
+async function show(body, query, beside) {
   const found = await listed(query);
   const order = found.order.slice(0, MOST);
   if (!order.length) return fill(body, element("p", { class: "quiet" }, "No sample of this kind."));
@@ -38,10 +39,10 @@ async function show(body, query) {
       const row = listing.row(index);
       listing.pictures.draw(cells[index], index);
       if (!row) continue;
-      const by = query.sort.replace(/^-/, "");
+      const by = [query.sort.replace(/^-/, ""), ...beside].filter(Boolean);
       const [given, label] = answerLines(listing, row);
-      const value = by && `${labelOf(found, by)} ${number(listing.value(row, by))}`;
-      const lines = [label ? `✗ ${given}` : given || row.id, label, value].filter(Boolean);
+      const values = by.map((name) => `${labelOf(found, name)} ${number(listing.value(row, name))}`);
+      const lines = [label ? `✗ ${given}` : given || row.id, label, ...values].filter(Boolean);
       fill(words[index], lines.flatMap((line, at) => (at ? [element("br"), line] : [line])));
       cells[index].parentNode.setAttribute("aria-label", `Enlarge ${row.id}`);
     }

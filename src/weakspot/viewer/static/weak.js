@@ -1,4 +1,4 @@
-// Inputs whose small variations are predicted incorrectly, each beside these variations.
+// Inputs whose small variations are predicted incorrectly, each beside these variations; without labels, those predicted differently.
 
 import { address, ask } from "./api.js";
 import { Chooser, chooserKeys } from "./chooser.js";
@@ -65,7 +65,9 @@ async function load() {
   const rest = { split: response.split, sort: response.sort };
   fill(more,
     response.fragile && gallery({ title: "Fragile: weak, but predicted correctly when not perturbed", filter: response.fragile, ...rest }),
-    response.filters.length ? gallery({ title: "All weak inputs, the weakest first", filter: response.filters, ...rest }) : null);
+    response.filters.length ? gallery({ title: "All weak inputs, the weakest first", filter: response.filters, ...rest }) : null,
+    response.differing.map(({ filters, ...one }) => gallery({
+      title: `${one.split}: predicted differently when varied, those that differ most first (no label needed)`, filter: filters, ...one })));
 }
 
 bind([
