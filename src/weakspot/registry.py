@@ -23,8 +23,8 @@ BUILT_IN = {
     "CriteriaAgreement NeuronImportance ImportanceDrivenCoverage LayerTraces "
     "LikelihoodSurpriseCoverage DistanceSurpriseCoverage ImageHashes Duplicates",
     "weakspot.robustness": "NeighbourAccuracy NeighbourDiversity NeighbourTolerance SquaredError WeakDetector "
-    "WeakInputs DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects WeakStrips "
-    "CommonCorruptions RobustAccuracy PredictionGuard GuardEvaluation GuardedInputs",
+    "WeakInputs DetectorEvaluation NeighbourSegmentation WeakPlaces ClassRobustness VariationEffects ToleranceEffects "
+    "WeakStrips CommonCorruptions RobustAccuracy PredictionGuard GuardEvaluation GuardedInputs",
     "weakspot.classes": "ClassPairs OutputPairs ImagesToLabel GroupFairness ClassCoverage ClassRanges ClassCriteria "
     "KnownConfidence LabelPlan GroupGaps PixelConfusion",
     "weakspot.causes": "Errors ErrorSlices RootCauses UnsafeSet RuleSet",

@@ -8,7 +8,7 @@ from torch import nn
 
 from tests.data.niftis import affine, data_set, save
 from weakspot import Subject
-from weakspot.asking.config import Config
+from weakspot.asking.config import Config, SubjectEntry
 from weakspot.asking.loading import load, load_subject
 from weakspot.asking.session import answered, prepare
 from weakspot.cli.init import begin, summary_lines
@@ -286,6 +286,68 @@ def test_axes_of_a_network_that_was_trained_on_x_y_z(tmp_path):
     assert torch.allclose(subject.forward(volume), volume)
     with pytest.raises(SubjectError, match=r"the window \(6, 5, 4\)|gave"):
         subject.forward(volume[..., 0])
+
+
+POINTWISE = """
+import torch
+class Pointwise(torch.nn.Module):
+    def __init__(self, side):
+        super().__init__()
+        self.side, self.level = side, torch.nn.Parameter(torch.tensor(120.0))
+    def forward(self, inputs):
+        assert list(inputs.shape[2:]) == self.side
+        lesion = inputs[:, :1] - self.level
+        return torch.cat([-lesion, lesion], 1)
+"""
+
+
+def test_lesions_in_a_box_are_those_of_the_original_volume(tmp_path, monkeypatch):
+    """A network that knows one size: padded along z and y, and cropped along x, where no lesion is."""
+    matrix = affine((1, 2, 3), axes="LPS", origin=(5, -7, 9))
+    made = data_set(tmp_path / "set", sequences=1, matrix=matrix)
+    for case in ("a", "b"):
+        voxels = made[f"{case}_0000"].copy()
+        voxels[[0, -1]] = 50
+        save(tmp_path / "set" / "imagesTr" / f"{case}_0000.nii.gz", voxels, matrix)
+    (tmp_path / "pointwise_nets.py").write_text(POINTWISE)
+    monkeypatch.syspath_prepend(tmp_path)
+    tables = []
+    for side, box in (([8, 7, 6], None), ([11, 8, 4], [11, 8, 4])):
+        subject = {"model": "pointwise_nets:Pointwise", "task": "segmentation", "scores": "logits", "box": box}
+        ask = {"lesions": {"sampling": "flips", "looks": 2, "smallest": 1}}
+        asked = config(tmp_path, folders=[], ask=ask)
+        asked = asked.model_copy(update={"subject": SubjectEntry(**subject, arguments={"side": side})})
+        loaded, planned = prepare(asked, tmp_path)
+        run, _ = answered(planned, loaded.subject, loaded.data, tmp_path / f"run{len(tables)}")
+        tables.append(run["lesions.lesions"].table.to_pydict())
+        (probe,) = (step.build({}) for step in planned.steps if step.probe is Lesions)
+        export_cases(
+            run["lesions.lesions"], loaded.subject, loaded.data["test"], tmp_path / f"out{len(tables)}",
+            sampling=probe.case_sampling,
+        )  # fmt: skip
+    whole, boxed = tables
+    assert len(whole["lesion"]) > 5 and max(whole["x"]) > 3 and whole.keys() == boxed.keys()
+    for name, values in whole.items():
+        assert boxed[name] == (pytest.approx(values, rel=1e-5, nan_ok=True) if isinstance(values[0], float) else values)
+    assert boxed["volume_mm3"] == [6 * voxels for voxels in boxed["voxels"]]
+    first, second = (nibabel.load(tmp_path / out / "a" / "lesions.nii.gz") for out in ("out1", "out2"))
+    assert np.array_equal(first.get_fdata(), second.get_fdata()) and np.array_equal(second.affine, matrix)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"model": "torch.nn:Identity", "scores": "logits"}, "box is for a segmentation .* got task classification"),
+        ({"model": "torch.nn:Identity", "task": "segmentation"}, "scores None: write task: segmentation and scores"),
+        ({**SUBJECT, "arguments": {"folders": ["fold_0"]}}, "stored samples lie on the grid .*: leave out box"),
+    ],
+)
+def test_a_box_that_cannot_be_is_refused(tmp_path, monkeypatch, entry, message):
+    stored(tmp_path, folds=1)
+    monkeypatch.chdir(tmp_path)
+    asked = Config.model_validate({"subject": {**entry, "box": [4, 4, 4]}, "data": {"test": "x"}})
+    with pytest.raises(ConfigError, match=message):
+        load_subject(asked, tmp_path)
 
 
 # a first file

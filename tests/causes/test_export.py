@@ -3,10 +3,12 @@ import csv
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.spatial.distance import pdist
 
 from tests.causes.conftest import CLASSES, TinyNet
 from weakspot import Plan, Subject
 from weakspot.causes.analysis import ErrorImages
+from weakspot.causes.cluster_pictures import mean_of_maps
 from weakspot.causes.distances import square
 from weakspot.causes.export import export_clusters
 from weakspot.causes.export_files import file_name
@@ -15,6 +17,7 @@ from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import Run
 from weakspot.data import eye_net
 from weakspot.data.sources import ImageFolder
+from weakspot.relevance import hudd, relevance
 
 
 def rows_of(path):
@@ -60,6 +63,59 @@ def test_distances_and_clusters_of_every_layer(examined, tmp_path):
     labels = own["layer_labels"][best][own["image_cluster"] > 0]
     pairs = set(zip(labels.tolist(), own["image_cluster"][own["image_cluster"] > 0].tolist(), strict=True))
     assert len(pairs) == len(set(labels.tolist()))  # the same clusters, by other numbers
+
+
+def causes_of(net, splits, folder, **options):
+    run = Run.create(folder / "run")
+    Plan.of(steps({"replicates": 0, "clusters": 6, **options})).run(
+        Subject(net, classes=CLASSES, scores="logits"), splits, run
+    )
+    return run
+
+
+def test_heat_maps_of_every_layer_on_request(net, splits, tmp_path):
+    run = causes_of(net, splits, tmp_path, keep="all", sketch=None)
+    left_out = export_clusters(run, splits["test"], tmp_path / "out", heat_maps=True)
+    assert left_out == ["no train_results.csv: the Run has no causes.errors-train"]
+    found = run["causes.root_causes"]
+    images, source = ErrorImages.of_finding(found), splits["test"]
+    inputs = source.read(np.array([source.ids.index(name) for name in images.ids])).inputs
+    shapes = []
+    for number, name in enumerate(images.layers):
+        folder = tmp_path / "out" / "layers" / f"{number:02d}-{name}"
+        maps = np.load(folder / "heat_maps.npy")
+        point = f"{name}:input"
+        slowly = [relevance(net, one[None], method=hudd(), layers=[point]).layers[point][0].numpy() for one in inputs]
+        assert maps.dtype == np.float32 and np.allclose(maps, np.stack(slowly), rtol=1e-4, atol=1e-6)
+        assert np.allclose(pdist(maps.reshape(len(maps), -1)), images.distances[number], rtol=1e-4)
+        shapes.append(maps.shape[1:])
+        pictures = sorted(path.name for path in folder.glob("*.png"))
+        clusters = [f"heat_map-{row['cluster']:02d}.png" for row in found.table.to_pylist()]
+        assert pictures == (clusters if maps.ndim == 4 else [])
+    assert shapes == [(1, 8, 8), (64,), (8,)]
+    members = np.flatnonzero(found.arrays["image_cluster"] == 1)
+    first = np.load(tmp_path / "out" / "layers" / f"00-{images.layers[0]}" / "heat_maps.npy")[members].sum(1)
+    expected = np.mean([one / (abs(one).max() or 1) for one in first], 0)
+    assert np.allclose(mean_of_maps(images.heat_maps[0], members), expected, atol=1e-6)
+
+
+def test_heat_maps_that_the_run_does_not_hold_are_named(examined, net, splits, tmp_path):
+    images = ErrorImages.of_finding(examined["causes.root_causes"])
+    (best,) = images.heat_maps
+    (line,) = (
+        line for line in export_clusters(examined, None, tmp_path / "out", heat_maps=True) if "heat maps" in line
+    )
+    others = [name for number, name in enumerate(images.layers) if number != best]
+    assert line == f"no heat maps of {', '.join(others)}: they were not kept; examine causes with keep: all"
+    assert len(list((tmp_path / "out" / "layers").rglob("heat_maps.npy"))) == 1
+    run = causes_of(net, splits, tmp_path, keep="all", sketch=16)
+    lines = export_clusters(run, None, tmp_path / "sketched", heat_maps=True)
+    assert (
+        "no heat maps of 0, 4: they were kept as sketches; examine causes with sketch: null for whole heat maps"
+        in lines
+    )
+    export_clusters(examined, None, tmp_path / "plain")
+    assert not list((tmp_path / "plain" / "layers").rglob("heat_map*"))
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ SUBJECT_WRONG = {
     "preprocess": ["3", "x", "nowhere:f", "MODULE:nothing", "MODULE:NUMBER", "[1]", "{meen: 1}", "{mean: x}", "{std: 0}",
                    "{scale: 0}", "{mean: []}", "{bgr: 1}", "{mean: [1, 2]}", "{scale: .nan}", "MODULE:fails"],
     "device": ["3", "toaster", "''", "[cpu]", "cuda:99"],
+    "box": ["3", "x", "[0]", "[a]", "[2.5]", "[-1, 4]", "{a: 1}"],
     "window": ["3", "x", "[0]", "[a]", "[2.5]", "[-1, 4]", "{a: 1}"], "window_overlap": ["x", "[1]", "true"],
     "cuda_graphs": ["1", "x", "[true]"],
     "fingerprint": ["3", "[a]"],
@@ -52,7 +53,7 @@ ASK_WRONG = {
     ],
     "robustness": [
         "3", "[1]", "{looks: 2.5}", "{looks: 0}", "{looks: -1}", "{looks: many}", "{looks: true}", "{looks: null}",
-        "{threshold: 1}", "{threshold: -1}", "{threshold: x}", "{threshold: .nan}", "{early_stopping: 1}", "{cutoff: 0.5}",
+        "{threshold: 0}", "{threshold: -1}", "{threshold: x}", "{threshold: .nan}", "{early_stopping: 1}", "{cutoff: 0.5}",
         "{early_stopping: x}", "{select: pool}", "{select: {}}", "{select: {from: 3}}", "{select: {from: a, budget: x}}",
         "{seed: x}", "{seed: 1.5}", "{neighbours: 3}", "{neighbours: {}}", "{neighbours: {spin: 3}}", "{neighbours: {rotate: x}}",
         "{neighbours: {rotate: .nan}}", "{neighbours: {rotate: .inf}}", "{neighbours: [rotate]}",

@@ -74,10 +74,11 @@ def test_from_clusters_to_labels_and_folders(weakspot, small):
     assert code == 2
     assert "labels.csv:3: 'yy' is not a class: did you mean 'y'?" in err
 
-    code, out, err = weakspot("causes", "export", config, "--output", small / "clusters", "--quiet")
+    code, out, err = weakspot("causes", "export", config, "--output", small / "clusters", "--quiet", "--heat-maps")
     assert (code, out, err) == (0, "", "")
     made = sorted(path.name for path in (small / "clusters").iterdir())
     assert {"cluster-01", "layers", "train_results.csv", "test_results.csv"} <= set(made)
+    assert any((small / "clusters" / "layers").rglob("heat_maps.npy"))
     code, _, err = weakspot("causes", "export", config, "--output", small / "clusters")
     assert code == 2
     assert "exists already" in err

@@ -65,6 +65,7 @@ SMALL = {
     "weak_places": {"looks": 6, "variation": Roll()},
     "class_robustness": {"looks": 6},
     "variation_effects": {"looks": 6},
+    "tolerance_effects": {"looks": 6},
     "common_corruptions": {"kinds": ("pixelate", "contrast", "impulse_noise"), "severities": (1, 4)},
     "robust_accuracy": {"epsilons": (0.5, 1.5), "attacks": ({"attack": "square", "queries": 4},)},
     "weak_strips": {"looks": 6, "shown": 3},

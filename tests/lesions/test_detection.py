@@ -9,7 +9,7 @@ from weakspot.core.errors import ConfigError, DataError
 from weakspot.lesions.estimates import kept_estimates
 from weakspot.lesions.metrics_components import lesion_components
 from weakspot.lesions.metrics_detection import froc, matches, surface_distance
-from weakspot.lesions.operating_point import KeptShare, fewest_patients, operating_point, set_apart
+from weakspot.lesions.operating_points import KeptShare, fewest_patients, operating_point, set_apart
 
 
 def blobs(rng, shape, shift):

@@ -1,6 +1,7 @@
 """Relevance that vanishes or diverges is noticed, on networks with depthwise convolutions, SiLU and gates too."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ import torch
 from torch import nn
 
 from tests.relevance.networks import efficientnet, mobilenet_v3
-from weakspot import Plan, Run, Step, Subject
+from weakspot import Plan, Run, Step, Subject, examine
 from weakspot.causes.probes import RootCauses
+from weakspot.causes.unsafe_probes import UnsafeSet
 from weakspot.core.needs import Attributed
 from weakspot.coverage.importance_probes import NeuronImportance
 from weakspot.data.sources import ArraySource
@@ -104,6 +106,29 @@ def test_root_causes_say_that_their_heat_maps_do_not_hold(source, tmp_path, meth
     said = run["causes.root_causes"].summary.get("relevance_problem")
     assert said is None if problem is None else problem in said.value and "epsilon_plus_redistributed" in said.value
     assert ("Do not rely on these heat maps" in render(run)) == (problem is not None)
+
+
+def unsafe_set(causes, source):
+    subject = Subject(bottlenecks(8), scores="logits", classes=list("abcd"), bounds=(0, 1))
+    return examine(subject, source, [UnsafeSet(causes=causes)])[0].summary.get("relevance_problem")
+
+
+@pytest.mark.parametrize("method", ["hudd", "epsilon_plus_redistributed", "gradient"])
+def test_the_unsafe_set_says_it_of_its_own_images(source, tmp_path, method):
+    run = examined(Step.of(RootCauses, method=method, layer="0", clusters=3, replicates=0), tmp_path, test=source)
+    causes = run["causes.root_causes"]
+    summary = {name: entry for name, entry in causes.summary.items() if name != "relevance_problem"}
+    said = unsafe_set(replace(causes, summary=summary), source)
+    assert said is None if method != "hudd" else "less than a tenth of the relevance of 100 %" in said.value
+
+
+def test_the_unsafe_set_says_it_of_the_errors_that_it_is_compared_with(source, tmp_path):
+    """At the last convolution little is absorbed yet; the clusters were chosen among all layers."""
+    run = examined(Step.of(RootCauses, layer="65", clusters=3, replicates=0), tmp_path, test=source)
+    causes = run["causes.root_causes"]
+    assert unsafe_set(causes, source).value == causes.summary["relevance_problem"].value
+    summary = {name: entry for name, entry in causes.summary.items() if name != "relevance_problem"}
+    assert unsafe_set(replace(causes, summary=summary), source) is None
 
 
 @pytest.mark.parametrize(("method", "problem"), [("lrp", "diverges to over 100 times"), ("gradient", None)])

@@ -10,15 +10,17 @@ from scipy import stats
 
 from tests.references.robustness import simpson
 from tests.robustness.conftest import DETECTOR
-from weakspot import Plan, Run, examine
+from weakspot import Plan, Run, Subject, examine
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.source import Subset, limited
 from weakspot.data import digits
-from weakspot.looks import Neighbour, Rain, Rotate, Shift
+from weakspot.data.sources import ArraySource
+from weakspot.looks import Fog, Neighbour, Rain, Rotate, Shift
 from weakspot.repair import Recipe, VariedSource, retrained
 from weakspot.robustness.analysis import compared_neighbours, weak_ids
-from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces
+from weakspot.robustness.analysis_probes import ClassRobustness, WeakPlaces
 from weakspot.robustness.detector_data import ReorderedRows
+from weakspot.robustness.effects_probes import VariationEffects
 from weakspot.robustness.metrics_features import (
     centre_distance_ratio,
     concentration_correlation,
@@ -132,6 +134,43 @@ def test_the_variation_that_hurts_most_is_found(subject, source):
     """Shifts by half an image hurt more than turns by a degree."""
     probe = VariationEffects(variation=Rotate(1) & Shift(4), looks=10, bins=4)
     assert "shift" in examine(subject, source, [probe])[0].summary["hurts_most"].value
+
+
+def test_rain_and_fog_are_told_apart(subject, source):
+    """By counting; rain draws no range, and has no curve."""
+    look = Neighbour(Rain() | Fog(), 0, (0, 1))
+    finding = examine(subject, source, [VariationEffects(variation=Rain() | Fog(), looks=6)])[0]
+    batch, right = source.read(np.arange(INPUTS)), {"Rain": [], "Fog": []}
+    with torch.no_grad():
+        for number in range(1, 7):
+            said = subject.model(look.images(batch.inputs, batch.ids, number)).argmax(1)
+            right[type(look.at(number)).__name__] += (said == batch.targets).tolist()
+    shares = {name: finding.summary[f"under_{name.lower()}"].value for name in right}
+    assert shares == {name: pytest.approx(np.mean(hits)) for name, hits in right.items()}
+    assert finding.summary["worst_kind"].value == min(shares, key=shares.get).lower()
+    assert set(finding.table["quantity"].to_pylist()) == {"fog"}
+    rain = examine(subject, source, [VariationEffects(variation=Rain(), looks=2)])[0]
+    assert rain.table is None and not rain.summary
+
+
+def test_of_a_regression_the_share_within_tolerance_is_told(tmp_path):
+    """The model gives each image's mean, so brightness takes it off the target and noise hardly does."""
+    images = np.full((20, 1, 4, 4), 0.5, np.float32)
+    source = ArraySource(images, np.full((20, 1), 0.52, np.float32))
+    mean = torch.nn.Sequential(torch.nn.AvgPool2d(4), torch.nn.Flatten())
+    subject = Subject(mean, task="regression", bounds=(0, 1))
+    neighbours = {"either": [{"brightness": 0.2}, {"noise": 0.001}]}
+    asked = steps({"neighbours": neighbours, "tolerance": 3, "looks": 20, "analysis": True})
+    run = Run.create(tmp_path / "run")
+    Plan.of(asked).run(subject, {"train": source, "test": source}, run)
+    told = run["robustness.tolerance_effects"]
+    rows = [row for row in told.table.to_pylist() if row["quantity"] == "brightness"]
+    expected = Neighbour(asked[0].options["variation"], 0, (0, 1))
+    changes = [expected.drawn(source.ids, n)[:, 0].numpy() for n in range(1, 21) if "Brightness" in str(expected.at(n))]
+    off = np.abs(np.concatenate(changes) - 0.02) <= np.sqrt(3) * 0.02 + 1e-7
+    assert told.summary["under_brightness"].value == pytest.approx(off.mean())
+    assert told.summary["under_noise"].value == 1 and told.summary["worst_kind"].value == "brightness"
+    assert sum(row["looks"] for row in rows) == len(off) == 200
 
 
 def test_quantities_of_what_takes_turns():

@@ -62,7 +62,7 @@ def regression_run(tmp_path_factory):
     targets = Sum()(images).numpy() + np.random.default_rng(0).normal(size=60).astype(np.float32) * 2
     source = ArraySource(images.numpy(), targets)
     made = Run.create(tmp_path_factory.mktemp("outputs") / "regression")
-    asked = steps({"neighbours": {"brightness": 0.1}, "tolerance": 1, "looks": 8})
+    asked = steps({"neighbours": {"brightness": 0.1}, "tolerance": 1, "looks": 8, "analysis": True})
     Plan.of(asked).run(Subject(Sum(), task="regression", bounds=(0, 1)), {"train": source, "test": source}, made)
     return made
 

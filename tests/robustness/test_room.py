@@ -11,7 +11,6 @@ from weakspot.robustness.room import steps
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"analysis": True, "tolerance": 3.0}, "analysis is about classes"),
         ({"select": "pool"}, r"robustness: select is 'pool': expected \{from: SPLIT\}"),
         ({"select": {"budget": 3}}, "robustness: select names the split None: expected"),
         ({"select": {"from": "pool", "count": 3}}, "select has no option 'count'; .*it has: from, budget"),
@@ -33,6 +32,8 @@ def test_the_room_asks_what_is_asked_for():
         *("DetectorEvaluation", "WeakInputs"),
     ]
     detectors = {step.upstream["detector"].key for step in asked[-2:]}
+    asked_of_numbers = [step.probe.__name__ for step in steps({"analysis": True, "tolerance": 3.0})]
+    assert asked_of_numbers == ["NeighbourTolerance", "ToleranceEffects"]
     assert len(detectors) == 1 and asked[-1].split == "pool" and asked[-1].options["budget"] == 7
     assert asked[-1].upstream["detector"].options["threshold"] == 0.5
     with pytest.raises(ConfigError, match="shown ≤ looks"):

@@ -100,6 +100,8 @@ class SubjectEntry(Entry):
     window: list[int] | None = None
     """The size of a window that slides over images too large for one pass."""
     window_overlap: float = 0.5
+    box: list[int] | None = None
+    """The size that volumes are cropped or padded to about their centre, undone for the segmentation."""
     axes: Literal["zyx", "xyz"] = "zyx"
     """Order of the spatial axes that the network was trained on; MONAI reads volumes as x, y, z."""
     fingerprint: str | None = None

@@ -22,7 +22,7 @@ from weakspot.core.options import shortened
 from weakspot.core.source import Source, limited
 from weakspot.core.subject import Subject
 from weakspot.data.groups import suggested_groups
-from weakspot.looks import Ensemble, ReversedAxes, SlidingWindow, StoredSamples
+from weakspot.looks import Box, Ensemble, ReversedAxes, SlidingWindow, StoredSamples
 from weakspot.models import Normalise, OnnxModel, load_exported, load_weights, stated_preparation
 from weakspot.registry import called, imported
 
@@ -220,14 +220,29 @@ def subject_of(
         precision=entry.precision,
         compile=entry.compile,
         channels_last=entry.channels_last,
-        forward=_forward(entry),
+        forward=_forward(entry, model),
         fingerprint=entry.fingerprint or own_fingerprint(model),
     )
 
 
-def _forward(entry: SubjectEntry) -> Callable[[Any, Any], Any] | None:
-    window = None if entry.window is None else SlidingWindow(tuple(entry.window), entry.window_overlap)
-    return ReversedAxes(window) if entry.axes == "xyz" else window
+def _forward(entry: SubjectEntry, model: Any) -> Callable[[Any, Any], Any] | None:
+    whole: Callable[[Any, Any], Any] | None = None
+    if entry.window is not None:
+        whole = SlidingWindow(tuple(entry.window), entry.window_overlap)
+    if entry.box is not None:
+        whole = _box(entry, model, whole)
+    return ReversedAxes(whole) if entry.axes == "xyz" else whole
+
+
+def _box(entry: SubjectEntry, model: Any, within: Callable[[Any, Any], Any] | None) -> Box:
+    if isinstance(model, StoredSamples):
+        raise ConfigError("stored samples lie on the grid of the image files: leave out box")
+    if entry.task != "segmentation" or entry.scores is None:
+        raise ConfigError(
+            f"box is for a segmentation whose scores are said, got task {entry.task} and scores {entry.scores}: "
+            "write task: segmentation and scores: logits or probabilities, or leave out box"
+        )
+    return Box(tuple(entry.box or ()), entry.scores, within)
 
 
 def own_fingerprint(model: Any) -> str | None:

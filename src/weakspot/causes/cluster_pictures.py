@@ -5,6 +5,7 @@ from PIL import Image
 
 from weakspot.causes.analysis import ErrorImages
 from weakspot.causes.clusters import RootCauseCluster
+from weakspot.causes.distances import HeatMapRows, spans
 from weakspot.data.images import enlarged, png, strip
 from weakspot.heat_pictures import overlay
 
@@ -37,7 +38,22 @@ def heat_map_picture(images: ErrorImages, members: np.ndarray) -> bytes | None:
     heat = mean_heat_map(images, members)
     if heat is None or images.thumbnails is None:
         return None
-    return png(_over_mean(images.thumbnails[members], heat))
+    return heat_over_mean(images.thumbnails[members], heat)
+
+
+def mean_of_maps(rows: HeatMapRows, members: np.ndarray) -> np.ndarray:
+    """The mean heat map of one layer's maps (channels, height, width), added up and scaled as `mean_heat_map` is."""
+    total = np.zeros(rows.shape[1:])
+    for first, last in spans(len(members), rows.size):
+        maps = rows.select(members[first:last]).values().reshape(-1, *rows.shape).sum(1)
+        largest = np.abs(maps).max((1, 2), keepdims=True)
+        total += (maps / np.where(largest > 0, largest, 1)).sum(0)
+    return total / len(members)
+
+
+def heat_over_mean(thumbnails: np.ndarray, heat: np.ndarray) -> bytes:
+    """A heat map of any size over the mean of some images, as PNG."""
+    return png(_over_mean(thumbnails, heat))
 
 
 def _over_mean(thumbnails: np.ndarray, heat: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from weakspot.causes.cluster_pictures import heat_map_picture
 from weakspot.causes.clusters import RootCauseCluster
 from weakspot.causes.distances import square
 from weakspot.causes.export_files import file_name, write_csv
+from weakspot.causes.export_heat_maps import said, write_heat_maps
 from weakspot.causes.labelling import table_in
 from weakspot.causes.reclustering import NAME
 from weakspot.core.errors import ConfigError, DataError
@@ -31,16 +32,18 @@ _SHEET = 100
 _FRAME = 128
 
 
-def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list[str]:
+def export_clusters(run: Run, source: Source | None, folder: str | Path, *, heat_maps: bool = False) -> list[str]:
     """Write the root-cause clusters of a Run to a new folder, whole or not at all; says in words what was left out.
 
     source: the test data, for the images: files are copied, everything else is written as PNG; without it the small
         pictures of the Finding are taken.
+    heat_maps: also write the heat maps of every layer, of those that the Finding holds whole: of all with `keep: all`.
 
         clusters.csv, images.csv            the clusters, and the cluster of every error-inducing image
         cluster-01/                         its images, the medoid first; contact_sheet.png, heat_map.png, animation.gif
         causes/01-dark/                     of each confirmed cause a sentence, its images as CSV, wrong and correct
-        layers/00-conv1/                    distances.npy and .csv, clusters.npy and .csv of every layer
+        layers/00-conv1/                    distances.npy and .csv, clusters.npy and .csv of every layer; on request
+                                            heat_maps.npy, and heat_map-01.png of each cluster
         test_results.csv, train_results.csv the prediction for each image, for those that the Run knows
     """
     target = Path(folder)
@@ -52,10 +55,13 @@ def export_clusters(run: Run, source: Source | None, folder: str | Path) -> list
         write_csv(scratch / "clusters.csv", table.column_names, map(dict.values, table.to_pylist()))
         _write_images(scratch / "images.csv", finding, images)
         originals = Originals(images, source)
-        for number, cluster in enumerate(clusters_of(finding), start=1):
+        clusters = clusters_of(finding)
+        for number, cluster in enumerate(clusters, start=1):
             _write_cluster(scratch / f"cluster-{number:02d}", originals, cluster)
         write_causes(scratch / "causes", run, source)
         left_out = [_write_layer(scratch / "layers", finding, images, number) for number in range(len(images.layers))]
+        if heat_maps:
+            left_out += _write_all_heat_maps(scratch / "layers", images, clusters)
         for split, name in RESULTS.items():
             if name not in run:
                 left_out.append(f"no {split}_results.csv: the Run has no {name}")
@@ -142,9 +148,20 @@ def _reduced(pixels: np.ndarray) -> np.ndarray:
     return np.asarray(picture)
 
 
+def _layer_folder(folder: Path, images: ErrorImages, number: int) -> Path:
+    return folder / f"{number:02d}-{file_name(images.layers[number])[0]}"
+
+
+def _write_all_heat_maps(folder: Path, images: ErrorImages, clusters: Sequence[RootCauseCluster]) -> list[str]:
+    """Those of every layer beside its distances; says of which there are none."""
+    numbers = range(len(images.layers))
+    missing = [write_heat_maps(_layer_folder(folder, images, n), images, clusters, n) for n in numbers]
+    return said([layer for layer in missing if layer is not None])
+
+
 def _write_layer(folder: Path, finding: Finding, images: ErrorImages, number: int) -> str | None:
     """Distances and clusters of one layer; says what was left out."""
-    layer_folder = folder / f"{number:02d}-{file_name(images.layers[number])[0]}"
+    layer_folder = _layer_folder(folder, images, number)
     layer_folder.mkdir(parents=True)
     distances, ids = images.distances[number], images.ids[images.landmarks]
     labels = np.asarray(finding.arrays["layer_labels"])[number] + 1

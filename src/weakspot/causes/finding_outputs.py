@@ -214,6 +214,7 @@ UNSAFE = Outputs(
             optional=True,
         ),
         "one_class_clusters": count("clusters whose chosen images all have one class", better="lower", optional=True),
+        "relevance_problem": text("what is wrong with the relevance, and what to use instead", optional=True),
     },
     columns=optional(
         {
@@ -234,6 +235,7 @@ UNSAFE = Outputs(
             "classes": ArraySpec("names of the classes", ("classes",)),
         }
     ),
+    headlines=(Headline("The images to label may be the wrong ones: {relevance_problem}.", further=True),),
     advice=(
         Advice(
             "Label the {unsafe} images that were chosen from the unlabelled data, and retrain on them.",

@@ -37,11 +37,12 @@ from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe, Rows
 from weakspot.core.rows import RowTable, id_order
-from weakspot.core.state import Max
+from weakspot.core.state import Max, Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Tap
 from weakspot.estimates import share_estimate
 from weakspot.relevance.need import LayerRelevance
+from weakspot.relevance.soundness import problem_in, problem_of, unsound_samples
 from weakspot.relevance.starts import Start
 
 
@@ -93,6 +94,8 @@ class UnsafeSet(Probe):
 
     images = Rows()
     output_count = Max()
+    unsound = Sum()
+    """Images explained, and of these the ones whose relevance is absorbed, and whose diverges."""
 
     def __post_init__(self) -> None:
         if not 0 < self.limit <= 1 or (self.budget is not None and self.budget < 1):
@@ -168,6 +171,8 @@ class UnsafeSet(Probe):
     def observe(self, seen: Observation) -> None:
         """Keep the heat map, the prediction and a small picture."""
         relevance, made = seen.relevance(self.attribution), self._errors
+        if seen.relevance_start is not None:
+            self.unsound = self.unsound + unsound_samples(relevance.values(), seen.relevance_start)
         columns: dict[str, Any] = dict(
             columns_of(relevance, "auto", made.positions, unit_length=made.unit_length, sketch=made.sketch)
         )
@@ -202,6 +207,7 @@ class UnsafeSet(Probe):
             summary={
                 **self._summary(far, clusters, clusters[chosen], budget),
                 **self._one_class(rows, clusters[chosen], order[chosen]),
+                **self._relevance_problem(),
             },
             table=table,
             arrays={**near, **label_format(outputs, self.setting), **shown},
@@ -238,6 +244,10 @@ class UnsafeSet(Probe):
         named = f": {', '.join(map(str, one_class))}; add images of the other classes to them" if one_class else ""
         about = f"clusters whose chosen images, two or more, all have one {kind} class{named}"
         return {"one_class_clusters": Estimate(len(one_class), about=about)}
+
+    def _relevance_problem(self) -> dict[str, Estimate]:
+        """What is wrong with the relevance of these images, or else with that of the errors they are compared with."""
+        return {**problem_in(self.causes), **problem_of(self.unsound)}
 
     def _summary(self, far: np.ndarray, clusters: np.ndarray, chosen: np.ndarray, budget: int) -> dict[str, Estimate]:
         near = int((far <= limit_of(clusters, self._limit)).sum())

@@ -104,6 +104,9 @@ def export(
     train: Annotated[
         bool, typer.Option(help="Also write the predictions for the training data, as train_results.csv.")
     ] = True,
+    heat_maps: Annotated[
+        bool, typer.Option("--heat-maps", help="Also write the heat maps of every layer; needs keep: all.")
+    ] = False,
     settings: SetOption = None,
     flags: ExaminationFlags,
     quiet: Quiet = False,
@@ -132,6 +135,6 @@ def export(
         with nothing_half_made(target) as opened:
             progress = Silent() if quiet else Bar()
             Plan.of(steps).run(loaded.subject, loaded.data, opened, execution=asked.execution, progress=progress)
-            left_out = export_clusters(opened, loaded.data["test"], folder)
+            left_out = export_clusters(opened, loaded.data["test"], folder, heat_maps=heat_maps)
     if not quiet:
         typer.echo("\n".join([*left_out, f"clusters: {folder}"]))

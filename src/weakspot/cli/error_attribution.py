@@ -89,8 +89,8 @@ def _described(error: BaseException) -> str:
 
 
 def _notes(error: BaseException) -> str:
-    """What was noted on an error on its way, on a line of its own."""
-    return "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+    """The advice that was noted on an error on its way, a line each; a worker's traceback is longer, and is left out."""
+    return "".join(f"\n{note}" for note in getattr(error, "__notes__", ()) if "\n" not in note)
 
 
 def _first_line(error: BaseException) -> str:

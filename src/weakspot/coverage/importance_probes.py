@@ -37,7 +37,7 @@ from weakspot.coverage.trace_probes import By, LayerTraces, Traces
 from weakspot.data.pictures import Pictures
 from weakspot.relevance import GradientTimesInput, IntegratedGradients, Method, deep_importance, epsilon_plus
 from weakspot.relevance.need import LayerRelevance
-from weakspot.relevance.soundness import problem_of, unsound_samples
+from weakspot.relevance.soundness import problem_in, problem_of, unsound_samples
 
 Priority = Literal["cumulative", "normalised"]
 METHODS: dict[str, Callable[[], Method]] = {
@@ -270,17 +270,11 @@ class ImportanceDrivenCoverage(LayerTraces):
         study = study_importance(training, test, self.importance, self._choice())
         names = class_names(self.setting.classes, 1 + study.groups[-1].number) if self.per_class else None
         return self.finding(
-            summary={**summary(study, names), **self._problem()},
+            summary={**summary(study, names), **problem_in(self.importance)},
             table=input_columns(study, test, names),
             arrays={**combination_arrays(study), **hole_arrays(study), **figure_arrays(study, seed=self.seed)},
             media=pictures(study, self.examples, names),
         )
-
-    def _problem(self) -> dict[str, Estimate]:
-        """What is wrong with the relevance by which neurons were chosen, where something is."""
-        return {
-            name: self.importance.summary[name] for name in ("relevance_problem",) if name in self.importance.summary
-        }
 
     def _choice(self) -> Choice:
         make = partial(

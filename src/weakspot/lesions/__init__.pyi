@@ -54,8 +54,8 @@ from weakspot.lesions.metrics_evaluation import mean_dice as mean_dice
 from weakspot.lesions.metrics_evaluation import weighted_areas as weighted_areas
 from weakspot.lesions.model_files import load_model as load_model
 from weakspot.lesions.model_files import save_model as save_model
-from weakspot.lesions.operating_point import KeptShare as KeptShare
-from weakspot.lesions.operating_point import operating_point as operating_point
+from weakspot.lesions.operating_points import KeptShare as KeptShare
+from weakspot.lesions.operating_points import operating_point as operating_point
 from weakspot.lesions.probes import LesionFit as LesionFit
 from weakspot.lesions.probes import Lesions as Lesions
 from weakspot.lesions.probes import Scores as Scores

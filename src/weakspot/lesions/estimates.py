@@ -10,7 +10,7 @@ from weakspot.lesions.lesion_set import LesionSet
 from weakspot.lesions.method_choice import MethodChoice
 from weakspot.lesions.methods import LEVEL
 from weakspot.lesions.metrics_evaluation import Evaluation, ScoredFold, evaluate, mean_dice
-from weakspot.lesions.operating_point import KeptShare
+from weakspot.lesions.operating_points import KeptShare
 from weakspot.statistics.calibration import brier_score, reliability
 from weakspot.statistics.intervals import Interval, percentile_interval, resampled_counts, too_few_to_resample
 

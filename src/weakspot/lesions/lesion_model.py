@@ -31,7 +31,7 @@ from weakspot.lesions.methods import (
     train,
 )
 from weakspot.lesions.metrics_evaluation import accuracy_confidence
-from weakspot.lesions.operating_point import KeptShare, operating_point, set_apart
+from weakspot.lesions.operating_points import KeptShare, operating_point, set_apart
 from weakspot.lesions.transfer import known_features, patient_features
 from weakspot.statistics.calibration import brier_score, logistic, platt_scaling
 

@@ -49,8 +49,8 @@ def matches(predicted: Labels, truth: Labels, spacing: Sequence[float] | None = 
     """Hold lesions 1 … count against true ones of the same grid.
 
     >>> found = matches(np.array([[1, 1, 0, 2]]), np.array([[1, 1, 1, 0]]))
-    >>> found.true_lesion.tolist(), found.iou.round(3).tolist(), found.hd95.tolist(), found.panoptic_quality(1)
-    ([1, 0], [0.667, 0.0], [1.0, nan], 0.4444444444444444)
+    >>> found.true_lesion.tolist(), found.iou.round(3).tolist(), found.hd95.round(3).tolist(), found.panoptic_quality(1)
+    ([1, 0], [0.667, 0.0], [0.8, nan], 0.4444444444444444)
     """
     if predicted.shape != truth.shape:
         raise DataError(f"prediction and truth differ in shape: {predicted.shape} and {truth.shape}")

@@ -25,7 +25,7 @@ from weakspot.lesions.leakage import check_not_learnt, check_unseen, check_untra
 from weakspot.lesions.lesion_model import BEST, LesionModel, fit_lesion_model
 from weakspot.lesions.lesion_set import LesionSet, patients_of
 from weakspot.lesions.methods import METHODS
-from weakspot.lesions.operating_point import fewest_patients
+from weakspot.lesions.operating_points import fewest_patients
 from weakspot.looks.dropout import McDropout
 
 

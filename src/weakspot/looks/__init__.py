@@ -2,6 +2,7 @@
 
 from weakspot.core.look import Look, Original
 from weakspot.looks.axes import ReversedAxes
+from weakspot.looks.boxes import Box
 from weakspot.looks.corruptions import Corruption
 from weakspot.looks.dropout import McDropout
 from weakspot.looks.flips import Flips
@@ -37,6 +38,7 @@ __all__ = [
     "VARIATIONS",
     "Blur",
     "Bounds",
+    "Box",
     "Brightness",
     "ByFunction",
     "Combined",

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from weakspot.core.finding import Estimate
+from weakspot.core.finding import Estimate, Finding
 
 ABSORBED, DIVERGED = 0.1, 100.0
 """Relevance counts as absorbed below this share of what it began with, and as diverging above this multiple."""
@@ -58,3 +58,8 @@ def problem_of(counts: Tensor) -> dict[str, Estimate]:
         return {}
     problem = relevance_problem(counts.tolist(), "method: epsilon_plus_redistributed, or gradient")
     return {} if problem is None else {"relevance_problem": Estimate(problem)}
+
+
+def problem_in(finding: Finding) -> dict[str, Estimate]:
+    """The same entry of a Finding that others are built on."""
+    return {name: entry for name, entry in finding.summary.items() if name == "relevance_problem"}

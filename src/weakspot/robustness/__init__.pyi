@@ -1,7 +1,6 @@
 from weakspot.robustness.analysis import compared_neighbours as compared_neighbours
 from weakspot.robustness.analysis import weak_ids as weak_ids
 from weakspot.robustness.analysis_probes import ClassRobustness as ClassRobustness
-from weakspot.robustness.analysis_probes import VariationEffects as VariationEffects
 from weakspot.robustness.analysis_probes import WeakPlaces as WeakPlaces
 from weakspot.robustness.analysis_probes import WeakStrips as WeakStrips
 from weakspot.robustness.attack_probes import RobustAccuracy as RobustAccuracy
@@ -13,6 +12,8 @@ from weakspot.robustness.detector_probes import WeakDetector as WeakDetector
 from weakspot.robustness.detector_probes import WeakInputs as WeakInputs
 from weakspot.robustness.detectors import Detector as Detector
 from weakspot.robustness.diversity_probes import NeighbourDiversity as NeighbourDiversity
+from weakspot.robustness.effects_probes import ToleranceEffects as ToleranceEffects
+from weakspot.robustness.effects_probes import VariationEffects as VariationEffects
 from weakspot.robustness.guard_file import export_guard as export_guard
 from weakspot.robustness.guard_file import export_onnx as export_onnx
 from weakspot.robustness.guard_file import guard_of as guard_of

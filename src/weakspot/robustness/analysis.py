@@ -134,7 +134,7 @@ def effects_table(
     names = [quantities[row][0] for row in order]
     edges, bins = np.stack([quantities[row][2] for row in order]), looks.shape[1]
     effects = {
-        f"effect_{i + 1}": Estimate(float(effect[row]), about=f"{names[i]}: accuracy in its best bin less its worst")
+        f"effect_{i + 1}": Estimate(float(effect[row]), about=f"{names[i]}: in its best bin less in its worst")
         for i, row in enumerate(order[:_MOST_EFFECTS])
     }
     return {"hurts_most": Estimate(names[0]), **effects}, {
@@ -146,6 +146,23 @@ def effects_table(
         "low": low[order].ravel(),
         "high": high[order].ravel(),
         "looks": looks[order].ravel(),
+    }
+
+
+def kind_estimates(kinds: Sequence[str], looks: np.ndarray) -> dict[str, Estimate]:
+    """The share of correct looks of each kind of variation, and the kind with the lowest; looks (kinds, 2).
+
+    >>> {name: one.value for name, one in kind_estimates(["rain", "fog"], np.array([[4, 1], [4, 3]])).items()}
+    {'worst_kind': 'rain', 'under_rain': 0.25, 'under_fog': 0.75}
+    """
+    low, high = wilson_interval(looks[:, 1], looks[:, 0])
+    share = looks[:, 1] / np.maximum(looks[:, 0], 1)
+    return {
+        "worst_kind": Estimate(kinds[int(share.argmin())]),
+        **{
+            f"under_{name.replace(' ', '_')}": Estimate(float(share[i]), float(low[i]), float(high[i]), 0.95)
+            for i, name in enumerate(kinds)
+        },
     }
 
 

@@ -1,11 +1,11 @@
-"""Why inputs are weak: where they lie among the classes, which classes and which variations it is, and examples.
+"""Why inputs are weak: where they lie among the classes, which classes it is, and examples.
 
 The first research question of Zhong et al. 2021 (`zhong2021`), for any model.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -15,23 +15,29 @@ from weakspot.core.finding import Estimate, Finding, Picture
 from weakspot.core.look import Look, Original
 from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
-from weakspot.core.probe import Probe, Rows
+from weakspot.core.probe import Rows
 from weakspot.core.rows import id_order
 from weakspot.core.state import Sum
 from weakspot.core.step import Step
 from weakspot.core.taps import Layers, Tap
-from weakspot.core.tasks import Task
 from weakspot.data.thumbnails import thumbnails
-from weakspot.looks import Neighbour, Rotate, Shift, Variation
-from weakspot.robustness.analysis import class_table, correlation_by_queries, distance_estimates, effects_table
+from weakspot.looks import Neighbour
+from weakspot.robustness.analysis import (
+    class_table,
+    correlation_by_queries,
+    distance_estimates,
+)
 from weakspot.robustness.detector_data import ReorderedRows, layer_features
-from weakspot.robustness.finding_outputs import CLASS_ROBUSTNESS, VARIATION_EFFECTS, WEAK_PLACES, WEAK_STRIPS
+from weakspot.robustness.finding_outputs import (
+    CLASS_ROBUSTNESS,
+    WEAK_PLACES,
+    WEAK_STRIPS,
+)
 from weakspot.robustness.metrics import weak_inputs
 from weakspot.robustness.metrics_features import centre_distance_ratio, principal_components
 from weakspot.robustness.pictures import map_picture, strip_picture
 from weakspot.robustness.predictions import BatchPredictions, named_columns, prediction_codes
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourProbe
-from weakspot.robustness.quantities import drawn_quantities
 
 
 class WeakPlaces(NeighbourProbe):
@@ -176,70 +182,6 @@ class ClassRobustness(NeighbourProbe):
 def _share(table: Mapping[str, np.ndarray], row: int, column: str, ends: str) -> Estimate:
     value, low, high = (float(table[name][row]) for name in (column, f"{ends}_low", f"{ends}_high"))
     return Estimate(value, low, high, 0.95)
-
-
-class VariationEffects(Probe):
-    """Which variation lowers accuracy most: accuracy over the range of each quantity, with the others at random.
-
-    The marginal effect of a quantity is the accuracy in its best bin less that in its worst.
-
-    variation: how neighbours may differ from the input.
-    looks: m, how many neighbours each input has.
-    bins: into how many bins the range of each quantity is cut.
-    seed: of the random variations.
-    """
-
-    tasks: ClassVar[tuple[Task, ...]] = ("classification", "multilabel")
-    outputs = VARIATION_EFFECTS
-
-    variation: Variation = Rotate(30) & Shift(3)
-    looks: int = 50
-    bins: int = 8
-    seed: int = 0
-
-    bin_looks = Sum()
-    """Looks per quantity and bin."""
-    bin_correct = Sum()
-    """Correct looks per quantity and bin."""
-
-    def __post_init__(self) -> None:
-        if self.looks < 1 or self.bins < 2:
-            raise ConfigError(f"expected looks ≥ 1 and bins ≥ 2, got {self.looks} and {self.bins}")
-
-    @property
-    def _look(self) -> Neighbour:
-        return Neighbour(self.variation, self.seed)
-
-    @property
-    def needs(self) -> Needs:
-        """The neighbours."""
-        return Needs(looks={self._look: self.looks})
-
-    @cached_property
-    def _quantities(self) -> dict[tuple[str, str], tuple[int, np.ndarray]]:
-        """The row of each quantity, by name and unit, with the borders of its bins."""
-        edges: dict[tuple[str, str], np.ndarray] = {}
-        for number in self._look.numbers(self.looks):
-            for quantity in drawn_quantities(self._look.at(number)):
-                edges.setdefault((quantity.name, quantity.unit), quantity.edges(self.bins))
-        return {key: (row, borders) for row, (key, borders) in enumerate(edges.items())}
-
-    def observe(self, seen: Observation) -> None:
-        """Count looks and correct looks by the bin of every quantity."""
-        looks, correct_looks = np.zeros((2, len(self._quantities), self.bins), dtype=np.int64)
-        parameters, correct = self._look.drawn(seen.ids, seen.number).numpy(), seen.correct_array
-        for quantity in drawn_quantities(self._look.at(seen.number)):
-            row, bins = self._quantities[quantity.name, quantity.unit][0], quantity.bins(parameters, self.bins)
-            looks[row] += np.bincount(bins, minlength=self.bins)
-            correct_looks[row] += np.bincount(bins[correct], minlength=self.bins)
-        self.bin_looks = self.bin_looks + self.bin_looks.new_tensor(looks)
-        self.bin_correct = self.bin_correct + self.bin_correct.new_tensor(correct_looks)
-
-    def finish(self) -> Finding:
-        """One row per quantity and bin; the quantities by their effect."""
-        quantities = [(name, unit, edges) for (name, unit), (_, edges) in self._quantities.items()]
-        summary, table = effects_table(quantities, self.bin_looks.numpy(), self.bin_correct.numpy())
-        return self.finding(summary=summary, table=table)
 
 
 class WeakStrips(NeighbourProbe):

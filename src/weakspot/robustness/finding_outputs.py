@@ -309,42 +309,52 @@ CLASS_ROBUSTNESS = Outputs(
         ),
     ],
 )
-VARIATION_EFFECTS = Outputs(
-    summary={
-        "hurts_most": text("the quantity with the largest effect on accuracy"),
-        "effect_*": share("accuracy in the best bin of a quantity less that in its worst", better="lower"),
-    },
-    columns={
-        "quantity": text("what is varied"),
-        "unit": text("its unit"),
-        "from": number("where the bin begins"),
-        "to": number("where the bin ends"),
-        "accuracy": share("share of the looks in the bin that are correct", better="higher"),
-        **interval("the interval of accuracy", unit="share"),
-        "looks": count("looks in the bin"),
-    },
-    figures=[
-        CurvePanels(
-            by="table.quantity",
-            unit="table.unit",
-            start="table.from",
-            end="table.to",
-            value="table.accuracy",
-            low="table.low",
-            high="table.high",
-            y_label="accuracy",
-            y_format="percent",
-            caption="Accuracy over the range of each varied quantity, with the others at random and with intervals.",
-        )
-    ],
-    advice=[
-        Advice(
-            "Vary {hurts_most} of the training inputs when training (data augmentation): over its range the accuracy "
-            "differs by {effect_1}.",
-            rank=2,
-        )
-    ],
-)
+
+
+def _effects(of: str, counted: str) -> Outputs:
+    """Of what varied quantities change: a share of looks."""
+    return Outputs(
+        summary={
+            "hurts_most": text(f"the quantity with the largest effect on the {of}", optional=True),
+            "effect_*": share(f"{of} in the best bin of a quantity less that in its worst", better="lower"),
+            "worst_kind": text(f"the kind of variation with the lowest {of}", optional=True),
+            "under_*": share(f"{of} under one kind of variation", better="higher", optional=True),
+        },
+        columns={
+            "quantity": text("what is varied"),
+            "unit": text("its unit"),
+            "from": number("where the bin begins"),
+            "to": number("where the bin ends"),
+            "accuracy": share(f"share of the looks in the bin {counted}", better="higher"),
+            **interval("the interval of accuracy", unit="share"),
+            "looks": count("looks in the bin"),
+        },
+        figures=[
+            CurvePanels(
+                by="table.quantity",
+                unit="table.unit",
+                start="table.from",
+                end="table.to",
+                value="table.accuracy",
+                low="table.low",
+                high="table.high",
+                y_label=of,
+                y_format="percent",
+                caption=f"{of.capitalize()} over the range of each varied quantity, others at random, with intervals.",
+            )
+        ],
+        advice=[
+            Advice(
+                "Vary {hurts_most} of the training inputs when training (data augmentation): over its range the "
+                f"{of} differs by {{effect_1}}.",
+                rank=2,
+            )
+        ],
+    )
+
+
+VARIATION_EFFECTS = _effects("accuracy", "that are correct")
+TOLERANCE_EFFECTS = _effects("share within tolerance", "whose error is within the tolerance")
 WEAK_STRIPS = Outputs(
     summary={"inputs": count("weak inputs shown, all predicted correctly as they are")},
     columns={

@@ -98,6 +98,7 @@ ROOM = Room(
         "robustness.weak_places": declared.WEAK_PLACES,
         "robustness.class_robustness": declared.CLASS_ROBUSTNESS,
         "robustness.variation_effects": declared.VARIATION_EFFECTS,
+        "robustness.tolerance_effects": declared.TOLERANCE_EFFECTS,
         "robustness.weak_strips": declared.WEAK_STRIPS,
         "robustness.weak_detector": detector_outputs.WEAK_DETECTOR,
         "robustness.detector_evaluation": detector_outputs.DETECTOR_EVALUATION,

@@ -253,12 +253,7 @@ class NeighbourTolerance(NeighbourAccuracy):
     def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
         """Refuse to move images whose keypoints cannot be moved along: their unit is not known."""
         super().check_task(task, options)
-        if task == "keypoints" and moves(options.get("variation", cls.variation)):
-            still = ", ".join(name for name, kind in VARIATIONS.items() if issubclass(kind, Photometric))
-            raise ConfigError(
-                "the variation moves the image, and the keypoints of the data stay where they are, so correct "
-                f"predictions would count as wrong: choose neighbours that move nothing ({still})"
-            )
+        refuse_moved_keypoints(task, options.get("variation", cls.variation))
 
     @classmethod
     def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
@@ -288,6 +283,16 @@ class NeighbourTolerance(NeighbourAccuracy):
     def named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The kept columns: a regression has no names of classes."""
         return columns
+
+
+def refuse_moved_keypoints(task: Task, variation: Variation) -> None:
+    """Refuse a variation that moves the image where the targets are places in it."""
+    if task == "keypoints" and moves(variation):
+        still = ", ".join(name for name, kind in VARIATIONS.items() if issubclass(kind, Photometric))
+        raise ConfigError(
+            "the variation moves the image, and the keypoints of the data stay where they are, so correct "
+            f"predictions would count as wrong: choose neighbours that move nothing ({still})"
+        )
 
 
 def stopping_rule(

@@ -46,3 +46,14 @@ def drawn_quantities(variation: Variation) -> list[QuantityRange]:
                 ranges.append(QuantityRange(quantity.name, quantity.unit, column, *part.range))
             column += 1
     return ranges
+
+
+def kind_name(variation: Variation) -> str:
+    """What kind of variation it is, in words.
+
+    >>> from weakspot.looks import Fog, Rotate
+    >>> kind_name(Fog() & Rotate(5))
+    'fog and rotate'
+    """
+    parts = variation.parts if isinstance(variation, Combined) else (variation,)
+    return " and ".join(type(part).__name__.lower() for part in parts)

@@ -10,11 +10,12 @@ from weakspot.core.probe import Probe, complete_options
 from weakspot.core.selection import read_selection
 from weakspot.core.step import Step
 from weakspot.looks import variation
-from weakspot.robustness.analysis_probes import ClassRobustness, VariationEffects, WeakPlaces, WeakStrips
+from weakspot.robustness.analysis_probes import ClassRobustness, WeakPlaces, WeakStrips
 from weakspot.robustness.attack_probes import RobustAccuracy
 from weakspot.robustness.corruption_probes import CommonCorruptions
 from weakspot.robustness.detector_probes import DetectorEvaluation, DetectorProbe, WeakDetector, WeakInputs
 from weakspot.robustness.diversity_probes import NeighbourDiversity
+from weakspot.robustness.effects_probes import ToleranceEffects, VariationEffects
 from weakspot.robustness.guard_probes import GuardedInputs, GuardEvaluation, PredictionGuard
 from weakspot.robustness.metrics_promises import AIMS
 from weakspot.robustness.probes import NeighbourAccuracy, NeighbourTolerance
@@ -53,7 +54,8 @@ def steps(options: Mapping[str, Any]) -> list[Step]:
         those of `NeighbourSegmentation`, and neighbours move nothing.
     unlabelled: a split without labels, such as "pool", whose inputs are ranked by how much the predictions for their
         neighbours differ; "test" asks that in place of neighbour accuracy.
-    analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples.
+    analysis: whether to ask where weak inputs lie, which classes and which variations it is, and to show examples; of a
+        regression which variations it is.
     corruptions: true, or options of `CommonCorruptions`: errors under the common corruptions, by severity and class.
     attacks: options of `RobustAccuracy`, such as {epsilons: [0.03]}: accuracy under attack.
     detector: true, or options of `WeakDetector`, such as {recall: 0.95}, by which its thresholds are then
@@ -144,9 +146,9 @@ def _segmentation(options: dict[str, Any]) -> Step:
 
 
 def _analysis_steps(accuracy: Step, shared: Mapping[str, Any]) -> list[Step]:
-    if accuracy.probe is NeighbourTolerance:
-        raise ConfigError("analysis is about classes, and a regression has none: leave it out")
     varied = {name: shared[name] for name in ("variation", "looks", "seed")}
+    if accuracy.probe is NeighbourTolerance:  # the other questions are about classes
+        return [Step.of(ToleranceEffects, **varied, tolerance=accuracy.options["tolerance"])]
     strips = Step.of(WeakStrips, **shared, shown=min(9, shared["looks"]))
     return [
         Step.of(WeakPlaces, **shared),
