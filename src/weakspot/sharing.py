@@ -183,8 +183,9 @@ def _said(sharing: Sharing, finding: Finding) -> dict[str, Any]:
 
 
 def _is_picture(array: np.ndarray, axes: Sequence[str]) -> bool:
-    """Arrays of bytes in three and more dimensions, and those declared to have height and width, as heat maps."""
-    return (array.dtype == np.uint8 and array.ndim >= 3) or {"height", "width"} <= set(axes)
+    """Arrays of bytes in three and more dimensions, and those declared as heat maps or volumes by their axes."""
+    flat_or_volume = {"height", "width"} <= set(axes) or {"y", "x"} <= set(axes)
+    return (array.dtype == np.uint8 and array.ndim >= 3) or flat_or_volume
 
 
 def _renamed_array(array: np.ndarray, renaming: Renaming) -> np.ndarray:

@@ -73,6 +73,14 @@ def test_slices_are_the_volume_in_its_window(client, plane, axis):
     assert np.abs(pixels(answer).astype(float) - expected).max() < 1
 
 
+def test_a_copy_without_images_says_so(run, tmp_path):
+    finding = run["lesions.case_volumes"]
+    copy = lesion_run(tmp_path / "run", volumes=False)
+    copy.save(replace(finding, arrays={n: a for n, a in finding.arrays.items() if not n.startswith(("image", "maps"))}))
+    told = client_of(copy).get("/api/lesions").json()
+    assert (told["cases"], told["note"]) == ([], "The images of this copy of the Run were left out.")
+
+
 def test_a_map_lies_over_the_slice_where_the_run_keeps_it(client, tmp_path):
     assert client.get("/api/lesions").json()["overlay"] == "#009e73b2"
     assert client.get("/api/lesions/case/0").json()["maps"] == {"probability": 1.0, "entropy": np.log(2)}

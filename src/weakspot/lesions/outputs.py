@@ -16,6 +16,7 @@ from weakspot.core.outputs import (
 )
 from weakspot.core.room import Room, ViewerPage
 from weakspot.lesions.evaluation_outputs import AREAS, EVALUATION, SENSITIVITIES
+from weakspot.lesions.lesion_pictures import lesion_pictures
 
 _CASES = {
     "lesions": count("lesions found"),
@@ -304,6 +305,7 @@ ROOM = Room(
         "lesions.evaluation": EVALUATION,
         "lesions.case_volumes": CASE_VOLUMES,
     },
+    pictures=lesion_pictures,
     pages=(
         ViewerPage(
             "lesions",

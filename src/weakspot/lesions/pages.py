@@ -150,6 +150,8 @@ def _volumes(run: RunReader, split: str) -> dict[str, Any]:
         return {"cases": [], "note": note, "version": ""}
     try:
         cases = [row["case"] for row in case_rows(run.finding(name))]
+        if cases and "image_0000" not in run.finding(name).arrays:
+            return {"cases": [], "note": "The images of this copy of the Run were left out.", "version": ""}
         return {"cases": cases, "note": "", "version": version(run, split)}
     except RunError as error:
         return {"cases": [], "note": str(error), "version": ""}
