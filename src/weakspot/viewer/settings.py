@@ -45,7 +45,7 @@ class OwnKeys(BaseModel):
     ]
 
 
-class Verdict(BaseModel):
+class LesionVerdict(BaseModel):
     """What a reader thinks of a lesion; without verdict and note it is taken back.
 
     blind: whether truth and probability were hidden.
@@ -64,7 +64,7 @@ class Verdict(BaseModel):
         return self.split, self.case, self.lesion
 
 
-_VERDICTS = TypeAdapter(list[Verdict])
+_VERDICTS = TypeAdapter(list[LesionVerdict])
 
 
 @router.get("/settings")
@@ -110,11 +110,11 @@ def verdicts(run: Chosen, split: Annotated[str, Query(max_length=200)] = "test")
 
 
 @router.put("/settings/verdicts")
-def keep_verdict(run: Chosen, given: Verdict) -> Response:
+def keep_verdict(run: Chosen, given: LesionVerdict) -> Response:
     """Keep a verdict in the place of an earlier one on the lesion, or take that back; what was given."""
 
     def changed(before: dict[str, Any]) -> dict[str, Any]:
-        others = [one for one in before["verdicts"] if Verdict(**one).on != given.on]
+        others = [one for one in before["verdicts"] if LesionVerdict(**one).on != given.on]
         if not given.verdict and not given.note:
             return {**before, "verdicts": others}
         if len(others) >= MOST_VERDICTS:

@@ -59,7 +59,8 @@ const blind = element("button", { type: "button", "aria-pressed": "false", on: {
 const judges = Object.fromEntries([["accepted", "Accept", "a"], ["rejected", "Reject", "x"]].map(([verdict, text, key]) => [verdict,
   element("button", { type: "button", "aria-pressed": "false", on: { click: () => judge(verdict) } }, `${text} `, element("kbd", {}, key))]));
 const overlay = new Overlay(setOverlay);
-const note = element("textarea", { "aria-label": "Note on this lesion", maxlength: 2000, placeholder: "Note", on: { change: () => noted() } });
+let noting; // the lesion that the note in hand is on, also where another is chosen before it is left
+const note = element("textarea", { "aria-label": "Note on this lesion", maxlength: 2000, placeholder: "Note", on: { focus: () => (noting = current()), change: () => noted() } });
 const verdict = element("div", { class: "verdict" }, element("div", { class: "bar" }, Object.values(judges), blind, button("Export verdicts", "", () => verdicts.download(`verdicts-${response.split}.csv`))), note);
 const legend = element("div", { class: "ramp-bar", "aria-hidden": "true" });
 const about = element("div", { class: "about-lesion" });
@@ -203,14 +204,14 @@ function tell(row) {
 }
 
 // verdicts
-const current = () => [table.case[rows[grid.at]], table.lesion[rows[grid.at]]];
+const current = () => (rows.length ? [table.case[rows[grid.at]], table.lesion[rows[grid.at]]] : undefined);
 
 function judge(kind) {
   if (rows.length) keeping(verdicts.judge(...current(), kind, state.values.blind));
 }
 
 function noted() {
-  if (rows.length) keeping(verdicts.note(...current(), note.value, state.values.blind));
+  if (rows.length) keeping(verdicts.note(...(noting ?? current()), note.value, state.values.blind));
 }
 
 /** Show a verdict at once, and what stands where it could not be kept. */
