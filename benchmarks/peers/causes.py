@@ -13,16 +13,15 @@ import os
 import resource
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from measuring import interleaved, machine, ratio, write
+from measuring import bytes_below, interleaved, largest, machine, ratio, write
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
@@ -130,32 +129,9 @@ class AllWrong(Eyes):
         return type(batch)(batch.ids, batch.positions, batch.inputs, torch.zeros(len(batch), dtype=torch.int64))
 
 
-@contextmanager
-def watched_disk(folder: Path) -> Iterator[list[int]]:
+def watched_disk(folder: Path) -> AbstractContextManager[list[int]]:
     """The largest number of bytes in a folder and in mapped files without a name, as the one entry of a list."""
-    largest, done = [0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.5):
-            largest[0] = max(largest[0], _bytes_below(folder) + _unnamed_bytes())
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield largest
-    finally:
-        done.set()
-        thread.join()
-
-
-def _bytes_below(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except OSError:  # gone meanwhile
-            continue
-    return total
+    return largest(lambda: bytes_below(folder) + _unnamed_bytes(), every=0.5)
 
 
 def _unnamed_bytes() -> int:

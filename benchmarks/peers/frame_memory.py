@@ -10,11 +10,9 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
-from measuring import machine, write
+from measuring import largest, machine, write
 
 
 def anonymous_bytes() -> int:
@@ -43,20 +41,9 @@ def peak_while(images: int) -> int:
         source = ArraySource(inputs, batch.targets.numpy()[rows])
         subject = Subject(digits.model(), classes=10)
         plan = Plan.of([*coverage({}), *robustness({"looks": 3})])
-        peak, done = [0], threading.Event()
-
-        def watch() -> None:
-            while not done.is_set():
-                peak[0] = max(peak[0], anonymous_bytes())
-                time.sleep(0.01)
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        plan.run(
-            subject, {"train": source, "test": source}, Run.create(Path(folder) / "run"), execution=ExecutionOptions()
-        )
-        done.set()
-        watcher.join()
+        data, run = {"train": source, "test": source}, Run.create(Path(folder) / "run")
+        with largest(anonymous_bytes) as peak:
+            plan.run(subject, data, run, execution=ExecutionOptions())
         return peak[0]
 
 

@@ -12,13 +12,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
 from frame_memory import anonymous_bytes
-from measuring import SHARED, machine, write
+from measuring import SHARED, largest, machine, write
 
 IMAGES = (15_000, 30_000, 60_000)
 
@@ -47,21 +46,11 @@ def measured(images: int) -> tuple[float, int]:
                 mapped = np.load(path, mmap_mode="r")
                 data[split] = ArraySource(mapped, stored[f"y_{split}"][:images], channels="none")
         plan = Plan.of([Step.of(ImportanceDrivenCoverage, neurons=8, per_class=True)])
-        peak, done = [0], threading.Event()
-
-        def watch() -> None:
-            while not done.is_set():
-                peak[0] = max(peak[0], anonymous_bytes())
-                time.sleep(0.02)
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        begun = time.perf_counter()
-        subject = Subject(net, task="classification", classes=10)
-        plan.run(subject, data, Run.create(Path(folder) / "run"))
-        seconds = time.perf_counter() - begun
-        done.set()
-        watcher.join()
+        with largest(anonymous_bytes, every=0.02) as peak:
+            begun = time.perf_counter()
+            subject = Subject(net, task="classification", classes=10)
+            plan.run(subject, data, Run.create(Path(folder) / "run"))
+            seconds = time.perf_counter() - begun
         return seconds, peak[0]
 
 

@@ -12,7 +12,6 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from frame_memory import anonymous_bytes
-from measuring import interleaved, machine, write
+from measuring import interleaved, largest, machine, write
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
@@ -217,19 +216,9 @@ def peak_while(name: str, images: int) -> int:
         metadata = {"id": list(source.ids), "light": rng.choice(["day", "night"], images).tolist(),
                     "place": rng.choice(["a", "b", "c"], images).tolist()}  # fmt: skip
         data = {"train": source, "test": WithMetadata(source, metadata)}
-        peak, done = [0], threading.Event()
-
-        def watch() -> None:
-            while not done.is_set():
-                peak[0] = max(peak[0], anonymous_bytes())
-                time.sleep(0.01)
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        subject = Subject(digits.model(), classes=10, scores="logits", bounds=(0, 1))
-        Plan.of([probes()[name]]).run(subject, data, Run.create(Path(folder) / "run"))
-        done.set()
-        watcher.join()
+        with largest(anonymous_bytes) as peak:
+            subject = Subject(digits.model(), classes=10, scores="logits", bounds=(0, 1))
+            Plan.of([probes()[name]]).run(subject, data, Run.create(Path(folder) / "run"))
         return peak[0]
 
 

@@ -5,8 +5,10 @@ import os
 import platform
 import statistics
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,35 @@ def machine(device: str) -> str:
 def _cpu_lines() -> list[str]:
     path = Path("/proc/cpuinfo")
     return path.read_text().splitlines() if path.exists() else []
+
+
+@contextmanager
+def largest(measure: Callable[[], int], *, every: float = 0.01) -> Iterator[list[int]]:
+    """The largest value of a measure while this lasts, looked at every so many seconds, as the one entry of a list."""
+    found, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(every):
+            found[0] = max(found[0], measure())
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        done.set()
+        thread.join()
+
+
+def bytes_below(folder: Path) -> int:
+    """The bytes of the files in a folder; one that is just removed counts for none."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:
+            continue
+    return total
 
 
 def interleaved(

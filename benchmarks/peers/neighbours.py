@@ -15,13 +15,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import numpy as np
 import torch
 from frame_memory import anonymous_bytes
-from measuring import SHARED, architectures, interleaved, machine, ratio, write
+from measuring import SHARED, architectures, interleaved, largest, machine, ratio, write
 from PIL import Image
 
 from weakspot import Subject, examine
@@ -150,23 +149,16 @@ def _check_agreement(ours: torch.Tensor, kornias: torch.Tensor, pillows: list[np
 def peak(images: int, looks: int) -> int:
     """Peak of anonymous memory, in bytes, while so many images with so many neighbours are examined."""
     some, targets = real_images("mnist", 1000)
-    rows, top, done = np.arange(images) % 1000, [0], threading.Event()
+    rows = np.arange(images) % 1000
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "x.npy", some[rows])
         source = ArraySource(np.load(Path(folder) / "x.npy", mmap_mode="r"), targets[rows])
-
-        def watch() -> None:
-            while not done.wait(0.01):
-                top[0] = max(top[0], anonymous_bytes())
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
         how = {"variation": LOOK.variation, "looks": looks}
         probes = [NeighbourAccuracy(early_stopping="never", **how)]
         probes += [kind(**how) for kind in (WeakPlaces, ClassRobustness, VariationEffects)]
-        examine(Subject(architectures().build("LeNet5", "mnist"), classes=10, scores="logits"), source, probes)
-        done.set()
-        watcher.join()
+        subject = Subject(architectures().build("LeNet5", "mnist"), classes=10, scores="logits")
+        with largest(anonymous_bytes) as top:
+            examine(subject, source, probes)
     return top[0]
 
 

@@ -27,7 +27,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -36,7 +35,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from measuring import machine, read_rows, write_rows
+from measuring import bytes_below, largest, machine, read_rows, write_rows
 from real_size_case import LIBRARY, NETS, PASSES, SMALL, plain_net, prepared, write_case
 from torch import nn
 
@@ -56,33 +55,6 @@ WARM_UP = {"cpu": 8, "cuda": 512}
 SIZES = ("train", "test", "size", "classes", "changed", "data")
 
 
-class Watch:
-    """The most bytes that a folder holds while this lasts, looked at five times a second."""
-
-    def __init__(self, folder: Path):
-        self._folder, self._end, self.most = folder, threading.Event(), 0
-
-    def __enter__(self) -> "Watch":
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._end.wait(0.2):
-            self.most = max(self.most, sum(_size(path) for path in self._folder.rglob("*")))
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
 def cell(options: argparse.Namespace) -> dict[str, Any]:
     """One command, measured in this process."""
     from weakspot.cli.main import app
@@ -100,7 +72,7 @@ def cell(options: argparse.Namespace) -> dict[str, Any]:
         command(runs / "warm-up", "--limit", str(WARM_UP[options.device.partition(":")[0]]))
         planned = plan_columns(lambda: command(runs / "planned", "--json", name="plan"), options)
         PASSES.clear()
-        with Watch(runs / "run") as watched:
+        with largest(lambda: bytes_below(runs / "run"), every=0.2) as scratch_bytes:
             wall, cpu = _seconds(lambda: command(runs / "run"), options.device)
         passes = list(PASSES)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -111,7 +83,7 @@ def cell(options: argparse.Namespace) -> dict[str, Any]:
         "passes_forward": sum(count for count, grad in passes if not grad),
         "passes_backward": sum(count for count, grad in passes if grad),
         "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "peak_gb": round(peak, 2),
-        "scratch_gb": round(watched.most / 2**30, 2), "bare_s": round(bare, 2), "bare_cpu_s": round(bare_cpu, 2),
+        "scratch_gb": round(scratch_bytes[0] / 2**30, 2), "bare_s": round(bare, 2), "bare_cpu_s": round(bare_cpu, 2),
         "ratio": round(wall / bare, 2), "ratio_cpu": round(cpu / bare_cpu, 2), **planned,
         "plan_ratio": round(planned["plan_says_s"] / wall, 2) if planned["plan_says_s"] else "",
     }  # fmt: skip

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from weakspot.core.errors import ConfigError, SubjectError
+from weakspot.core.errors import ConfigError
 from weakspot.core.tasks import Scores
+from weakspot.looks.windows import check_axes, on_its_grid
 
 _NEVER = -100.0
 """The logit of a class that a voxel outside of the box cannot have, beside 0 for the first class: e⁻¹⁰⁰ is nothing."""
@@ -42,13 +43,13 @@ class Box:
     def __call__(self, model: Any, inputs: Tensor) -> Tensor:
         """The model's outputs for what lies in the box, on the grid of the inputs."""
         spatial = inputs.shape[2:]
-        if len(spatial) != len(self.size):
-            raise SubjectError(f"the box {self.size} has {len(self.size)} axes, the inputs {len(spatial)} spatial ones")
+        check_axes("box", self.size, spatial)
         sides = [_side(length, side) for length, side in zip(spatial, self.size, strict=True)]
         within = [slice(side.cropped, side.cropped + side.kept) for side in sides]
         pads = [pad for side in reversed(sides) for pad in (side.before, side.after)]
         boxed = F.pad(inputs[:, :, *within], pads).contiguous()
-        outputs = self._checked(model(boxed) if self.of is None else self.of(model, boxed))
+        given = model(boxed) if self.of is None else self.of(model, boxed)
+        outputs = on_its_grid(given, "box", self.size, of="a box")
         seen = outputs[:, :, *(slice(side.before, side.before + side.kept) for side in sides)]
         if seen.shape[2:] == spatial:
             return seen.contiguous()
@@ -62,15 +63,6 @@ class Box:
         whole = outputs.new_full((*outputs.shape[:2], *spatial), other)
         whole[:, 0] = is_first
         return whole
-
-    def _checked(self, outputs: Any) -> Tensor:
-        if not isinstance(outputs, Tensor) or tuple(outputs.shape[2:]) != self.size:
-            got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-            raise SubjectError(
-                f"a box of size {self.size} gave {got}, expected a tensor (samples, classes, *box): a box needs a "
-                "segmentation on the grid of its input"
-            )
-        return outputs
 
 
 class _Side(NamedTuple):

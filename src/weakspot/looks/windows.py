@@ -41,17 +41,14 @@ class SlidingWindow:
     def __call__(self, model: Any, inputs: Tensor) -> Tensor:
         """The model's outputs for all of the inputs, on their grid."""
         spatial = inputs.shape[2:]
-        if len(spatial) != len(self.size):
-            raise SubjectError(
-                f"the window {self.size} has {len(self.size)} axes, the inputs {len(spatial)} spatial ones"
-            )
+        check_axes("window", self.size, spatial)
         padded = _padded(inputs, self.size)
         weight = _gaussian(self.size, self.sigma).to(inputs.device, inputs.dtype)
         total: Tensor | None = None
         share = torch.zeros(padded.shape[2:], device=inputs.device, dtype=inputs.dtype)
         for corner in product(*map(self._starts, padded.shape[2:], self.size)):
             where = [slice(start, start + side) for start, side in zip(corner, self.size, strict=True)]
-            outputs = self._checked(model(padded[:, :, *where].contiguous()))
+            outputs = on_its_grid(model(padded[:, :, *where].contiguous()), "window", self.size, of="a sliding window")
             if total is None:
                 total = outputs.new_zeros((*outputs.shape[:2], *padded.shape[2:]))
             total[:, :, *where] += outputs * weight
@@ -69,14 +66,26 @@ class SlidingWindow:
         count = int(np.ceil((length - side) / step)) + 1
         return [round(index * (length - side) / max(1, count - 1)) for index in range(count)]
 
-    def _checked(self, outputs: Any) -> Tensor:
-        if not isinstance(outputs, Tensor) or tuple(outputs.shape[2:]) != self.size:
-            got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-            raise SubjectError(
-                f"a window of size {self.size} gave {got}, expected a tensor (samples, classes, *window): a sliding "
-                "window needs a segmentation on the grid of its input"
-            )
-        return outputs
+
+def check_axes(name: str, size: Sequence[int], spatial: Sequence[int]) -> None:
+    """Refuse a size, such as a window's, that has other axes than the inputs."""
+    if len(spatial) != len(size):
+        raise SubjectError(f"the {name} {size} has {len(size)} axes, the inputs {len(spatial)} spatial ones")
+
+
+def on_its_grid(outputs: Any, name: str, size: Sequence[int], *, of: str) -> Tensor:
+    """The outputs for an input of this size, if they are on its grid.
+
+    name: what has the size, such as "window".
+    of: the same in the advice, such as "a sliding window".
+    """
+    if not isinstance(outputs, Tensor) or tuple(outputs.shape[2:]) != tuple(size):
+        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise SubjectError(
+            f"a {name} of size {size} gave {got}, expected a tensor (samples, classes, *{name}): {of} needs a "
+            "segmentation on the grid of its input"
+        )
+    return outputs
 
 
 def _padded(inputs: Tensor, size: Sequence[int]) -> Tensor:

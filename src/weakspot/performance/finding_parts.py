@@ -52,8 +52,7 @@ class Predicted:
     @classmethod
     def of(cls, rows: RowTable, setting: Setting) -> "Predicted":
         """From the rows of the probe."""
-        stored = rows.ids
-        order = id_order(stored)
+        order = id_order(rows.ids)
         columns = {
             name: np.asarray(rows[name])[order] if name in rows else None
             for name in ("target", "correct", "confidence", "top5")
@@ -63,7 +62,7 @@ class Predicted:
         highest = max(int(prediction.max(initial=0)), 0 if target is None else int(target.max(initial=0))) + 1
         count = prediction.shape[1] if prediction.ndim == 2 else highest
         names = class_names(setting.classes, count)
-        ids = [stored[row] for row in order]
+        ids = [rows.ids[row] for row in order]
         return cls(ids, prediction, **columns, names=names, back=np.argsort(order), belongs=setting.groups_of(ids))
 
     def columns(self) -> Arrays:

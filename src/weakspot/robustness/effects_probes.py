@@ -3,9 +3,8 @@
 After Zhong et al. 2021 (`zhong2021`); the tolerance after DeepTest, Tian et al. 2018.
 """
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,13 +14,11 @@ from weakspot.core.needs import Needs
 from weakspot.core.observation import Observation
 from weakspot.core.probe import Probe
 from weakspot.core.state import Sum
-from weakspot.core.step import Step
 from weakspot.core.tasks import Task
-from weakspot.looks import Brightness, Neighbour, Noise, Rotate, Shift, Variation
+from weakspot.looks import Neighbour, Rotate, Shift, Variation
 from weakspot.robustness.analysis import effects_table, kind_estimates
 from weakspot.robustness.finding_outputs import TOLERANCE_EFFECTS, VARIATION_EFFECTS
-from weakspot.robustness.metrics import within_tolerance
-from weakspot.robustness.probes import SquaredError, refuse_moved_keypoints
+from weakspot.robustness.probes import ToleranceProbe
 from weakspot.robustness.quantities import drawn_quantities, kind_name
 
 
@@ -106,7 +103,7 @@ class VariationEffects(Probe):
         return self.finding(summary={**summary, **kinds}, table=table)
 
 
-class ToleranceEffects(VariationEffects):
+class ToleranceEffects(ToleranceProbe, VariationEffects):
     """Which variation hurts a regression most: rain and fog apart, each over its range, with the others at random.
 
     A prediction counts as correct as in `NeighbourTolerance`: if its squared error is within a multiple of the training
@@ -120,25 +117,4 @@ class ToleranceEffects(VariationEffects):
     trained: the Finding of `SquaredError`.
     """
 
-    tasks = ("regression", "keypoints")
     outputs = TOLERANCE_EFFECTS
-
-    variation: Variation = Brightness(0.2) & Noise(0.05)
-    tolerance: float = 3.0
-    trained: Finding
-
-    @classmethod
-    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
-        """Refuse to move images whose keypoints stay where they are."""
-        super().check_task(task, options)
-        refuse_moved_keypoints(task, options.get("variation", cls.variation))
-
-    @classmethod
-    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
-        """The mean squared error over the training data."""
-        return {"trained": Step.of(SquaredError)}
-
-    def correct(self, seen: Observation) -> np.ndarray:
-        """Which numbers lie within the tolerance of the target."""
-        error = float(self.trained.summary["mean_squared_error"].value or 0)
-        return within_tolerance(seen.outputs.cpu(), seen.targets.cpu(), error, self.tolerance)

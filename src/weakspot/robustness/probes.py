@@ -223,7 +223,47 @@ class SquaredError(Probe):
         return self.finding(summary={"mean_squared_error": Estimate(mean), "inputs": Estimate(int(self.inputs))})
 
 
-class NeighbourTolerance(NeighbourAccuracy):
+class ToleranceProbe(Probe):
+    """A question about a regression: a prediction is correct if its error is within a multiple of the training data's.
+
+    variation: how neighbours may differ from the input.
+    tolerance: how many times the training data's mean squared error still counts as correct; the paper's λ.
+    trained: the Finding of `SquaredError`.
+    """
+
+    tasks: ClassVar[tuple[Task, ...]] = ("regression", "keypoints")
+
+    variation: Variation = Brightness(0.2) & Noise(0.05)
+    tolerance: float = 3.0
+    trained: Finding
+
+    @classmethod
+    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
+        """Refuse to move images whose keypoints cannot be moved along: their unit is not known."""
+        super().check_task(task, options)
+        if task == "keypoints" and moves(options.get("variation", cls.variation)):
+            still = ", ".join(name for name, kind in VARIATIONS.items() if issubclass(kind, Photometric))
+            raise ConfigError(
+                "the variation moves the image, and the keypoints of the data stay where they are, so correct "
+                f"predictions would count as wrong: choose neighbours that move nothing ({still})"
+            )
+
+    @classmethod
+    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
+        """The mean squared error over the training data."""
+        return {"trained": Step.of(SquaredError)}
+
+    @cached_property
+    def unit_error(self) -> float:
+        """The mean squared error over the training data."""
+        return float(self.trained.summary["mean_squared_error"].value or 0)
+
+    def correct(self, seen: Observation) -> np.ndarray:
+        """Which numbers lie within the tolerance of the target."""
+        return within_tolerance(seen.outputs.cpu(), seen.targets.cpu(), self.unit_error, self.tolerance)
+
+
+class NeighbourTolerance(ToleranceProbe, NeighbourAccuracy):
     """Neighbour accuracy of a regression: correct if the squared error is within a multiple of the training data's.
 
     Correct if (ŷ − y)² ≤ tolerance · MSE of the training data (Zhong et al. 2021, after DeepTest, Tian et al. 2018).
@@ -242,31 +282,7 @@ class NeighbourTolerance(NeighbourAccuracy):
     trained: the Finding of `SquaredError`.
     """
 
-    tasks = ("regression", "keypoints")
     outputs = NEIGHBOUR_TOLERANCE
-
-    variation: Variation = Brightness(0.2) & Noise(0.05)
-    tolerance: float = 3.0
-    trained: Finding
-
-    @classmethod
-    def check_task(cls, task: Task, options: Mapping[str, Any]) -> None:
-        """Refuse to move images whose keypoints cannot be moved along: their unit is not known."""
-        super().check_task(task, options)
-        refuse_moved_keypoints(task, options.get("variation", cls.variation))
-
-    @classmethod
-    def upstream(cls, options: Mapping[str, Any]) -> dict[str, Step]:
-        """The mean squared error over the training data."""
-        return {"trained": Step.of(SquaredError)}
-
-    @cached_property
-    def _error(self) -> float:
-        return float(self.trained.summary["mean_squared_error"].value or 0)
-
-    def correct(self, seen: Observation) -> np.ndarray:
-        """Which numbers lie within the tolerance of the target."""
-        return within_tolerance(seen.outputs.cpu(), seen.targets.cpu(), self._error, self.tolerance)
 
     def predictions(self, seen: Observation) -> np.ndarray:
         """0 where the prediction lies within the tolerance of that for the original, else 1."""
@@ -274,7 +290,7 @@ class NeighbourTolerance(NeighbourAccuracy):
         if seen.number == 0:
             self._original = dict(zip(seen.ids, outputs, strict=True))
         original = np.stack([self._original[name] for name in seen.ids])
-        return (~within_tolerance(outputs, original, self._error, self.tolerance)).astype(np.int64)
+        return (~within_tolerance(outputs, original, self.unit_error, self.tolerance)).astype(np.int64)
 
     def original_columns(self, seen: Observation) -> dict[str, np.ndarray]:
         """The squared error of the original."""
@@ -283,16 +299,6 @@ class NeighbourTolerance(NeighbourAccuracy):
     def named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The kept columns: a regression has no names of classes."""
         return columns
-
-
-def refuse_moved_keypoints(task: Task, variation: Variation) -> None:
-    """Refuse a variation that moves the image where the targets are places in it."""
-    if task == "keypoints" and moves(variation):
-        still = ", ".join(name for name, kind in VARIATIONS.items() if issubclass(kind, Photometric))
-        raise ConfigError(
-            "the variation moves the image, and the keypoints of the data stay where they are, so correct "
-            f"predictions would count as wrong: choose neighbours that move nothing ({still})"
-        )
 
 
 def stopping_rule(
